@@ -125,13 +125,12 @@ fn train(pictures: Arc<dyn ImageSource>, epochs: usize) -> anyhow::Result<Traine
     let mut trainer = Trainer::new(net, config, &device, &mut print, Stop::default())?;
     while let Some(epoch) = trainer.next_epoch() {
         for batch in epoch.batches(train.batches(epoch.index, epoch.position)) {
-            let ImageBatch { images, labels, samples, part } = batch?;
-            let batch = augmentation.apply(images, labels, &samples, epoch.index);
-            let mut pass = Pass::training(SEED, trainer.step_number(), part.first);
+            let batch = augmentation.apply(batch?, epoch.index);
+            let mut pass = Pass::training(SEED, trainer.step_number(), batch.part.first);
             let logits = trainer.model().forward(batch.images.clone(), &mut pass);
             // Where `mixup` or `cutmix` mixes pictures, each has two labels.
             let losses = batch.losses(|labels| cross_entropy(logits.clone(), labels));
-            trainer.step(losses, part)?;
+            trainer.step(losses, batch.part)?;
             trainer.map_model(|net| pass.update_statistics(net)); // after the step
         }
         trainer.try_end_epoch(|net| anyhow::Ok(Some(measure(net, &held_out, &plain, &device)?)))?;

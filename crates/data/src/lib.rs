@@ -3,15 +3,13 @@
 //! An [`ImageSource`] (yours, or [`image_folder`], [`idx`], [`cifar10`], [`drawn`]), a [`Table`]
 //! ([`csv_table`], [`npy`], [`synthetic`]) or a [`text`] is read and checked on the host. The reader or
 //! [`Subset::divide`] holds a part out, by seed. What was learnt from the training split on the way
-//! (means, deviations, categories, classes) is the preprocessing: an [`ImagePreprocessing`], a
-//! [`TablePreprocessing`] or a [`Vocabulary`]. It is saved with the model, so that prediction encodes a
-//! record exactly as training did.
+//! (means, deviations, categories, classes) is the [`preprocess`]ing; it is saved with the model, so that
+//! prediction encodes a record exactly as training did.
 //!
 //! An [`ImageLoader`], a [`TableLoader`] or a [`TokenLoader`] makes batches on the device, as [`Batching`]
 //! says; [`augment`] changes and normalises images there.
 //!
-//! Without the feature `sources` only the preprocessing, which prediction needs, and [`augment`]
-//! remain.
+//! Without the feature `sources` only the preprocessing remains, which prediction needs.
 //!
 //! ```
 //! # #[cfg(feature = "sources")] {
@@ -32,7 +30,7 @@
 //! ```
 
 // What is saved with the model.
-mod preprocess;
+pub mod preprocess;
 
 // What the user brings: one module for each source.
 #[cfg(feature = "sources")]
@@ -64,6 +62,7 @@ mod formats;
 mod images;
 
 // From the records to batches.
+#[cfg(feature = "sources")]
 pub mod augment;
 #[cfg(feature = "sources")]
 mod contact_sheet;
@@ -100,7 +99,7 @@ pub use crate::{
         Batching, ImageBatch, ImageLoader, Pixels, Residency, TableBatch, TableLoader,
         TableTargets, TokenBatch, TokenLoader,
     },
-    order::Order,
+    order::{EpochOrder, Order},
     shared::{SharedFiles, refuse_shared},
     split::{classes_without_validation, hold_out},
     table::{Moments, Table, TableSplits, Targets, note_on_rows_in_both},

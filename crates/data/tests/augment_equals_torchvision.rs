@@ -3,10 +3,10 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use backend::{Selected, device::Device};
+use backend::{Part, Selected, device::Device};
 use burn::tensor::{Int, Tensor, TensorData, Tolerance};
 use data::{
-    ImagePreprocessing, ImageShape, Resize,
+    ImageBatch, ImagePreprocessing, ImageShape, Resize,
     augment::{
         AugmentOptions, Augmentation,
         affine::{AffineMap, affine},
@@ -186,9 +186,17 @@ fn options_that_cannot_be_are_refused() {
     augmentation(&AugmentOptions { horizontal_flip: 50.0, ..Default::default() });
 }
 
+fn batch(
+    images: Images,
+    labels: Tensor<Selected, 1, Int>,
+    samples: &[usize],
+) -> ImageBatch<Selected> {
+    ImageBatch { images, labels, samples: samples.to_vec(), part: Part::whole(samples.len()) }
+}
+
 fn apply(options: &AugmentOptions, images: Images, samples: &[usize], epoch: usize) -> Vec<f32> {
-    let labels = Tensor::<_, 1, Int>::zeros([samples.len()], &Device::default());
-    let augmented = augmentation(options).apply(images, labels, samples, epoch);
+    let labels = Tensor::zeros([samples.len()], &Device::default());
+    let augmented = augmentation(options).apply(batch(images, labels, samples), epoch);
     assert_eq!(augmented.images.dims(), [samples.len(), 3, 9, 7]);
     augmented.images.into_data().iter().collect()
 }
@@ -246,16 +254,16 @@ fn each_option_changes_images_and_none_leaves_them() {
 #[test]
 fn labels_are_mixed_as_pixels_are() {
     let device = Device::default();
-    let batch = 64;
-    let shades: Vec<f32> = (0..batch).map(|i| (i % 2) as f32).collect();
-    let shades = Tensor::<Selected, 1>::from_data(TensorData::new(shades, [batch]), &device);
-    let images = shades.clone().reshape([batch as i32, 1, 1, 1]).repeat(&[1, 3, 9, 7]);
-    let samples: Vec<usize> = (0..batch).collect();
+    let count = 64;
+    let shades: Vec<f32> = (0..count).map(|i| (i % 2) as f32).collect();
+    let shades = Tensor::<Selected, 1>::from_data(TensorData::new(shades, [count]), &device);
+    let images = shades.clone().reshape([count as i32, 1, 1, 1]).repeat(&[1, 3, 9, 7]);
+    let samples: Vec<usize> = (0..count).collect();
     for (mixup, cutmix) in [(0.8, 0.0), (0.0, 1.0), (0.8, 1.0)] {
         let options = AugmentOptions { mixup, cutmix, ..Default::default() };
         let labels = shades.clone().int();
-        let augmented = augmentation(&options).apply(images.clone(), labels, &samples, 1);
-        let shown = augmented.images.clone().reshape([batch as i32, -1]).mean_dim(1);
+        let augmented = augmentation(&options).apply(batch(images.clone(), labels, &samples), 1);
+        let shown = augmented.images.clone().reshape([count as i32, -1]).mean_dim(1);
         // As a loss, the label itself gives the expected shade.
         let expected = augmented.losses(|labels| labels.float());
         let (shown, expected) = (shown.into_data(), expected.reshape([-1, 1]).into_data());

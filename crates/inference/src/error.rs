@@ -134,7 +134,9 @@ impl InferenceError {
             Self::TooLargeForOnnx { .. } => {
                 Some("write it as safetensors, with `model_file`".to_owned())
             }
-            Self::Sampling { .. } => None, // the message says it
+            Self::Sampling { .. } => {
+                Some("0.8 is usual for `temperature`, and 0.9 for `top_p`".to_owned())
+            }
             Self::Prompt(error) => Some(error.help()),
         }
     }

@@ -263,7 +263,7 @@ impl<B: Backend> Model<B> {
     }
 }
 
-/// Checks the features that are indices.
+/// Checks that features are finite, and indices in range.
 ///
 /// - `indexed`: those features, each with its number of indices
 fn check_values(

@@ -5,9 +5,8 @@ use serde::Serialize;
 
 use backend::Backend;
 
-/// What a model predicts for one input; in JSON `{"top": [..]}`, or the value.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(untagged)]
+/// What a model predicts for one input.
+#[derive(Clone, Debug, PartialEq)]
 pub enum Prediction<'a> {
     /// Every class with its probability, the most probable first.
     Class {

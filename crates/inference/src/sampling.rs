@@ -25,10 +25,12 @@ impl Default for Sampling {
 }
 
 impl Sampling {
+    /// Checks the ranges; beyond them the least likely tokens might be chosen.
+    ///
     /// # Errors
     ///
-    /// Where a value is out of its range; the least likely tokens might be chosen.
-    pub(crate) fn check(&self) -> Result<(), InferenceError> {
+    /// Where a value is out of its range.
+    pub fn check(&self) -> Result<(), InferenceError> {
         let wrong =
             |setting, value, expected| Err(InferenceError::Sampling { setting, value, expected });
         if !(self.temperature >= 0.0 && self.temperature.is_finite()) {

@@ -19,7 +19,7 @@ use crate::{
 /// Seconds between two lines on speed and time left.
 const STATUS_EVERY: Duration = Duration::from_secs(2);
 
-/// Between two on how far a run is whose log interval takes longer, after the first.
+/// Between two lines on the position, while a log interval takes longer; after the first.
 const POSITION_EVERY: Duration = Duration::from_secs(30);
 
 /// Columns of a terminal whose width is unknown.
@@ -34,7 +34,7 @@ const EPOCH_EVERY: Duration = Duration::from_secs(1);
 
 /// How much of a run is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, clap::ValueEnum)]
-pub enum ProgressMode {
+pub(crate) enum ProgressMode {
     /// A bar on a terminal, plain lines elsewhere.
     #[default]
     Auto,
@@ -45,7 +45,7 @@ pub enum ProgressMode {
 }
 
 /// Shows a run on stderr. It never fails: a terminal that is closed must not stop training.
-pub struct Console {
+pub(crate) struct Console {
     view: View,
     epochs: usize,
     steps: u64,
@@ -69,7 +69,7 @@ enum View {
 
 impl Console {
     /// A console that shows as much as `progress` says.
-    pub fn new(progress: ProgressMode) -> Self {
+    pub(crate) fn new(progress: ProgressMode) -> Self {
         let view = match progress {
             ProgressMode::Quiet => View::Quiet,
             ProgressMode::Plain => View::Plain,

@@ -64,8 +64,8 @@ impl Environment {
         let kind = |device: &str| device.split(" (").next().map(str::to_owned);
         (backend != self.backend || kind(&device) != kind(&self.device)).then(|| {
             format!(
-                "the steps so far were computed on {device} by the backend `{backend}`; here they may \
-                 be rounded otherwise, and the results will name this device alone"
+                "the steps so far were computed on {device} by the backend `{backend}`; rounding may \
+                 differ here, and the summary will name only this device"
             )
         })
     }

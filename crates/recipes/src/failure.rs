@@ -109,10 +109,13 @@ impl From<InferenceError> for Failure {
                 "name image files or folders: `recipes predict RUN picture.jpg`"
             }
             InferenceError::Kind { is: InputKind::Text, .. } => {
-                "let it write: `recipes generate RUN --prompt TEXT`"
+                "generate text with it: `recipes generate RUN --prompt TEXT`"
             }
             InferenceError::TooLargeForOnnx { .. } => {
                 "export it as safetensors: `--format safetensors`"
+            }
+            InferenceError::Sampling { .. } => {
+                return Self::of(ExitCode::Usage, &error, error.help());
             }
             _ => return Self::of(ExitCode::UserData, &error, error.help()),
         };

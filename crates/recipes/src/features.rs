@@ -2,11 +2,11 @@
 
 use std::{path::Path, sync::Arc, time::Instant};
 
-use backend::{Backend, NAME, Part, arithmetic};
+use backend::{Backend, NAME, arithmetic};
 use burn::tensor::Tensor;
 use data::{
-    Batching, DataError, ImageBatch, ImageLoader, ImagePreprocessing, ImageShape, ImageSource,
-    Residency, Table, TableBatch, TableLoader, TableTargets, Targets, Task,
+    Batching, DataError, ImageLoader, ImagePreprocessing, ImageShape, ImageSource, Residency,
+    Table, TableBatch, TableLoader, TableTargets, Targets, Task,
     augment::{AugmentOptions, Augmentation, Augmented},
 };
 use models::{Pass, Vgg, weights};
@@ -24,11 +24,11 @@ const VERSION: u32 = 2;
 /// A network that is not trained: on the inner backend, in inference mode.
 pub(crate) struct Frozen<B: Backend> {
     network: Vgg<B>,
-    preprocessing: ImagePreprocessing,
+    pub(crate) preprocessing: ImagePreprocessing,
     /// Of an image's features: `[channels, height, width]`.
-    shape: [usize; 3],
+    pub(crate) shape: [usize; 3],
     /// The hash of its weights.
-    hash: String,
+    pub(crate) hash: String,
     device: B::Device,
 }
 
@@ -45,24 +45,10 @@ impl<B: Backend> Frozen<B> {
         Self { network, preprocessing, shape, hash, device: device.clone() }
     }
 
-    pub(crate) fn preprocessing(&self) -> &ImagePreprocessing {
-        &self.preprocessing
-    }
-
-    /// The hash of its weights.
-    pub(crate) fn hash(&self) -> &str {
-        &self.hash
-    }
-
     /// - `images`: normalised, `[batch, channels, height, width]`
     /// - returns features: `[batch, channels, height, width]`
     pub(crate) fn forward(&self, images: Tensor<B, 4>) -> Tensor<B, 4> {
         self.network.forward(images, &mut Pass::evaluation())
-    }
-
-    /// The shape of an image's features: `[channels, height, width]`.
-    pub(crate) fn shape(&self) -> [usize; 3] {
-        self.shape
     }
 
     pub(crate) fn into_network(self) -> Vgg<B> {
@@ -120,7 +106,7 @@ impl<B: Backend> Frozen<B> {
         if !group.leads() {
             return Ok((table(features, split.as_ref())?, String::new()));
         }
-        let metadata = Value::String(hash_of_values(&features));
+        let metadata = Value::String(sha256_hex_of_values(&features));
         let features = StoredTensor::new(vec![images, count], features)?;
         let tensors = [("features".to_owned(), features)].into();
         let mut file = TensorFile { tensors, metadata };
@@ -209,11 +195,9 @@ pub(crate) enum Features<'a, B: Backend> {
     },
 }
 
-/// Features in place of images, and their share of the update.
-type FeatureBatch<B> = (Augmented<B>, Part);
-
-/// A loaded batch; the call computes its features, which is part of the step, not of the wait for data.
-type Loaded<'a, B> = Box<dyn FnOnce() -> FeatureBatch<B> + 'a>;
+/// A loaded batch. The call computes its features, which stand in place of the images: that is part of
+/// the step, not of the wait for data.
+type Loaded<'a, B> = Box<dyn FnOnce() -> Augmented<B> + 'a>;
 
 impl<B: Backend> Features<'_, B> {
     pub(crate) fn steps_per_epoch(&self) -> usize {
@@ -237,11 +221,10 @@ impl<B: Backend> Features<'_, B> {
             }
             Self::Computed { images, augmentation, network } => {
                 Box::new(images.batches(epoch, first_step).map(move |batch| {
-                    let ImageBatch { images, labels, samples, part } = batch?;
+                    let batch = batch?;
                     let features = move || {
-                        let mut augmented = augmentation.apply(images, labels, &samples, epoch);
-                        augmented.images = network(augmented.images);
-                        (augmented, part)
+                        let batch = augmentation.apply(batch, epoch);
+                        Augmented { images: network(batch.images), ..batch }
                     };
                     Ok(Box::new(features) as Loaded<'_, B>)
                 }))
@@ -250,13 +233,13 @@ impl<B: Backend> Features<'_, B> {
     }
 }
 
-fn from_rows<B: Backend>(batch: TableBatch<B>, shape: [usize; 3]) -> FeatureBatch<B> {
+fn from_rows<B: Backend>(batch: TableBatch<B>, shape: [usize; 3]) -> Augmented<B> {
     let TableTargets::Classes(labels) = batch.targets else {
         unreachable!("`open` made a table of several classes");
     };
     let [channels, height, width] = shape;
     let images = batch.features.reshape([-1, channels as i32, height as i32, width as i32]);
-    (Augmented { images, labels, mixed: None }, batch.part)
+    Augmented { images, labels, mixed: None, part: batch.part }
 }
 
 fn table(features: Vec<f32>, split: &dyn ImageSource) -> Result<Table, DataError> {
@@ -268,13 +251,8 @@ fn table(features: Vec<f32>, split: &dyn ImageSource) -> Result<Table, DataError
 fn read(path: &Path, images: usize, count: usize) -> Option<Vec<f32>> {
     let mut file = TensorFile::read(path).ok()?;
     let (shape, features) = file.tensors.remove("features")?.into_parts();
-    let is_whole = shape == [images, count] && file.metadata == hash_of_values(&features);
+    let is_whole = shape == [images, count] && file.metadata == sha256_hex_of_values(&features);
     is_whole.then_some(features)
-}
-
-/// A hash of hashes of parts of the values, as files that are there already have it.
-fn hash_of_values(values: &[f32]) -> String {
-    sha256_hex(values.chunks(1 << 20).map(sha256_hex_of_values).collect::<String>().as_bytes())
 }
 
 fn hash_of<B: Backend>(network: &Vgg<B>) -> String {

@@ -11,8 +11,8 @@ use data::{
     hold_out,
     idx::{read_idx, read_idx_test},
     image_folder::{
-        self, ImageFolder, ImageFolderOptions, ImageFolderSplits, OnBadImage, PreparedImages,
-        SkipReport, open_image_folder, shared_images,
+        ImageFolder, ImageFolderOptions, ImageFolderSplits, OnBadImage, PreparedImages,
+        SkippedImage, open_image_folder, shared_images,
     },
     refuse_shared,
 };
@@ -58,13 +58,14 @@ impl ImageSet {
     ///
     /// # Errors
     ///
-    /// Whatever is wrong with the data.
+    /// Any problem with the data.
     pub fn read(data: &ImageData, seed: u64, progress: &mut Progress<'_>) -> Result<Self, Failure> {
         let found = Found::read(data, seed, progress)?;
         let fingerprint = found.fingerprint(data, seed)?;
         let fit = |source| fit(source, data);
         let mut notes = Vec::from_iter(data.note_on_size(FOLDER_SIDE));
         notes.extend(found.notes);
+        notes.extend(notes_on_skipped(&found.skipped));
         let train = fit(found.train);
         let (train, validation) = match found.validation {
             Some(validation) => {
@@ -88,7 +89,7 @@ impl ImageSet {
             fingerprint,
             notes,
             shared: found.shared,
-            skipped: found.skipped,
+            skipped: found.skipped.len(),
         })
     }
 
@@ -109,7 +110,7 @@ impl ImageSet {
         self.train.classes()
     }
 
-    /// What it would be to train a whole network on these images.
+    /// The plan of training a whole network on these images.
     ///
     /// - `weights`: those that it begins with
     pub(crate) fn plan<Model>(
@@ -172,7 +173,7 @@ pub(crate) struct GivenImages {
 ///
 /// # Errors
 ///
-/// Whatever is wrong with the data.
+/// Any problem with the data.
 pub(crate) fn read_given(
     data: &ImageData,
     seed: u64,
@@ -207,7 +208,7 @@ pub(crate) fn read_given(
 ///
 /// # Errors
 ///
-/// Whatever is wrong with the data.
+/// Any problem with the data.
 pub(crate) fn read_held_out(
     data: &ImageData,
     seed: u64,
@@ -244,7 +245,8 @@ fn measured_of_folder(
 ) -> Result<GivenImages, Failure> {
     let mut notes = Vec::from_iter(folder.note());
     let (folder, split) = to_measure(folder.train, folder.validation, folder.test);
-    let (source, _) = decode(folder, data, progress, &mut notes)?;
+    let (source, skipped) = decode(folder, data, progress, &mut notes)?;
+    notes.extend(notes_on_skipped(&skipped));
     Ok(GivenImages { source: fit(source, data), split, notes })
 }
 
@@ -288,13 +290,14 @@ fn to_measure<T>(train: T, validation: Option<T>, test: Option<T>) -> (T, Option
 }
 
 /// The splits as the source has them.
-struct Found {
-    train: Source,
-    validation: Option<Source>,
-    test: Option<Source>,
-    notes: Vec<String>,
+pub(crate) struct Found {
+    pub(crate) train: Source,
+    pub(crate) validation: Option<Source>,
+    pub(crate) test: Option<Source>,
+    pub(crate) notes: Vec<String>,
     shared: Vec<SharedFiles>,
-    skipped: usize,
+    /// Of all splits.
+    pub(crate) skipped: Vec<SkippedImage>,
 }
 
 impl Found {
@@ -303,7 +306,12 @@ impl Found {
         fingerprint(&*self.train, others, data, seed)
     }
 
-    fn read(data: &ImageData, seed: u64, progress: &mut Progress<'_>) -> Result<Self, Failure> {
+    /// As [`ImageSet::read`], but nothing is resized, unless it is a picture of a folder, nor held out.
+    pub(crate) fn read(
+        data: &ImageData,
+        seed: u64,
+        progress: &mut Progress<'_>,
+    ) -> Result<Self, Failure> {
         let path = data.path.clone().unwrap_or_default();
         let splits = match data.source {
             ImageOrigin::Synthetic => {
@@ -329,7 +337,7 @@ impl Found {
             test: splits.test.map(|test| Arc::new(test) as Source),
             notes: Vec::new(),
             shared: Vec::new(),
-            skipped: 0,
+            skipped: Vec::new(),
         })
     }
 
@@ -339,10 +347,10 @@ impl Found {
         progress: &mut Progress<'_>,
     ) -> Result<Self, Failure> {
         let folder = open_image_folder(&data.folder_options())?;
-        let (mut notes, mut skipped) = (Vec::from_iter(folder.note()), 0);
+        let (mut notes, mut skipped) = (Vec::from_iter(folder.note()), Vec::new());
         let mut decode = |folder: ImageFolder| {
             let (source, bad) = decode(folder, data, progress, &mut notes)?;
-            skipped += bad;
+            skipped.extend(bad);
             Ok::<_, Failure>(source)
         };
         let train = decode(folder.train)?;
@@ -367,46 +375,35 @@ fn hash(folder: &ImageFolder, progress: &mut Progress<'_>) -> Result<(), DataErr
     folder.hash(&mut |done, of| progress("reading images", done, of))
 }
 
-/// Decodes the images of a folder, as [`load_or_prepare`] does unless they are cached. Returns how many
-/// were bad.
+/// Decodes the images of a folder into memory where they fit, and otherwise once to find the bad ones,
+/// unless they are cached. Also returns the bad ones.
 fn decode(
     folder: ImageFolder,
     data: &ImageData,
     progress: &mut Progress<'_>,
     notes: &mut Vec<String>,
-) -> Result<(Arc<PreparedImages>, usize), Failure> {
+) -> Result<(Arc<PreparedImages>, Vec<SkippedImage>), Failure> {
     notes.extend(folder.notes());
-    let bytes = bytes_of(&folder);
+    let bytes = folder.shape().bytes() * folder.labels().len();
     if data.cache.is_some() {
         hash(&folder, progress)?;
     }
     let mut progress = |done, of| progress("decoding images", done, of);
     let (images, report) = match data.cache {
-        None => load_or_prepare(folder, &mut progress)?,
-        Some(_) => folder.prepare(&mut progress)?,
+        None if bytes <= IN_MEMORY_BYTES => folder.load(&mut progress)?,
+        _ => folder.prepare(&mut progress)?,
     };
     notes.extend(note_on_cache(bytes, data.cache.is_some()));
-    for image in &report.skipped {
-        notes.push(format!("skipped `{}`: {}", image.path.display(), image.reason));
-    }
-    Ok((Arc::new(images), report.skipped.len()))
+    Ok((Arc::new(images), report.skipped))
 }
 
-/// Decodes images into memory where they fit, otherwise once to find the bad ones.
-pub(crate) fn load_or_prepare(
-    folder: ImageFolder,
-    progress: &mut image_folder::Progress<'_>,
-) -> Result<(PreparedImages, SkipReport), DataError> {
-    if bytes_of(&folder) <= IN_MEMORY_BYTES {
-        folder.load(progress)
-    } else {
-        folder.prepare(progress)
-    }
+/// What is wrong with an image that was skipped.
+pub(crate) fn problem_with(SkippedImage { path, reason }: &SkippedImage) -> String {
+    format!("`{}`: {reason}", path.display())
 }
 
-/// The size of a folder's decoded images.
-fn bytes_of(folder: &ImageFolder) -> usize {
-    folder.shape().bytes() * folder.labels().len()
+fn notes_on_skipped(images: &[SkippedImage]) -> impl Iterator<Item = String> {
+    images.iter().map(|image| format!("skipped {}", problem_with(image)))
 }
 
 /// What to do about a folder's images of so many bytes that stay neither in memory nor in a cache.
@@ -446,10 +443,14 @@ mod tests {
         let layers = SettingsLayer::sets(&settings);
         let config: ImageConfig<FixedNetwork> = cnn::RECIPE.resolve(layers).unwrap();
 
-        let all = ImageSet::read(&config.data, 0, &mut |_, _, _| {}).unwrap();
+        let all =
+            ImageSet::read(&config.data, 0, &mut |_, _, _| ControlFlow::Continue(())).unwrap();
         let mut decoded = 0;
-        let (images, fingerprint) =
-            read_held_out(&config.data, 0, &mut |_, done, _| decoded = decoded.max(done)).unwrap();
+        let (images, fingerprint) = read_held_out(&config.data, 0, &mut |_, done, _| {
+            decoded = decoded.max(done);
+            ControlFlow::Continue(())
+        })
+        .unwrap();
         let images = images.unwrap();
         assert_eq!(
             (images.split, images.source.labels(), decoded),

@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use backend::{Backend, device};
 use burn::module::Module;
 use data::{
-    ImagePreprocessing, ImageShape, Vocabulary,
-    text::{Corpus, read_text},
+    DataError, ImagePreprocessing, ImageShape, Vocabulary, refuse_shared,
+    text::{Corpus, Tokens, read_text},
 };
 use inference::{Description, Preprocessing};
 use models::{
-    Architecture, Initializer,
+    Architecture, Initializer, TextLstmConfig,
     weights::{self, WeightsError},
 };
 use serde::{Deserialize, Serialize};
@@ -24,6 +24,7 @@ use crate::{
     ExitCode, Failure,
     config::{Check, Checker, Config, ImageConfig, SettingsLayer, TextData},
     paths::last_named,
+    plan::{FrozenLayers, Outline, Plan},
     run_directory::INITIAL,
     settings::{NO_FILE, WEIGHTS, leaves},
     weights_file::WeightsFile,
@@ -65,7 +66,6 @@ impl Check for InitialWeights {
 #[serde(deny_unknown_fields)]
 pub struct FixedNetwork {
     /// The weights that training begins with.
-    #[serde(default, skip_serializing_if = "InitialWeights::are_drawn")]
     pub weights: InitialWeights,
 }
 
@@ -139,6 +139,41 @@ impl<Model: Initialised> Config<TextData, Model> {
         let mut corpus = read_text(&options)?;
         corpus.notes.extend(weights.as_ref().map(|weights| weights.note(&[])));
         Ok((corpus, weights))
+    }
+
+    /// The plan of training a network on this text.
+    ///
+    /// - `network`: the network for a vocabulary
+    /// - `counted`: the samples and the updates of an epoch on such tokens
+    ///
+    /// # Errors
+    ///
+    /// As [`Config::read`]; where splits share files, or the text is too short.
+    pub(crate) fn plan(
+        &self,
+        network: impl FnOnce(&Model, &Vocabulary) -> TextLstmConfig,
+        counted: impl FnOnce(Tokens) -> Result<[usize; 2], DataError>,
+    ) -> Result<Plan, Failure> {
+        let (corpus, weights) = self.read(None)?;
+        refuse_shared(&corpus.shared)?;
+        let architecture = Architecture::TextLstm(network(&self.model, &corpus.vocabulary));
+        let [samples, steps_per_epoch] = counted(corpus.train)?;
+        if let Some(weights) = &weights {
+            weights.check(&architecture, &[])?;
+        }
+        let outline = Outline {
+            recipe: &self.recipe,
+            architecture,
+            sample: vec![self.data.sequence_length],
+            frozen: FrozenLayers::default(),
+            samples,
+            training: &self.training,
+            trainer: self.trainer(steps_per_epoch),
+            validates: corpus.validation.is_some(),
+            data_bytes: 0, // the text stays on the host
+            notes: corpus.notes,
+        };
+        outline.plan()
     }
 }
 
@@ -252,8 +287,8 @@ impl TrainedWeights {
     pub(crate) fn note(&self, classes: &[String]) -> String {
         let last_layer = match &self.file.description {
             Some(their) if their.classes == classes => "",
-            Some(_) => "; its classes are others, so the last layer begins anew",
-            None => "; a last layer for another number of classes begins anew",
+            Some(_) => "; its classes differ, so the last layer starts untrained",
+            None => "; a last layer for another number of classes starts untrained",
         };
         format!("training begins with the weights in `{}`{last_layer}", self.named)
     }

@@ -37,7 +37,6 @@ pub mod config;
 mod download;
 mod environment;
 mod failure;
-mod log_end;
 mod metrics_csv;
 mod odd_settings;
 mod paths;
@@ -75,11 +74,8 @@ mod text_chart;
 
 pub use crate::{
     cache_folder::cache_folder,
-    console::{Console, ProgressMode},
     environment::COMMIT,
     failure::{ExitCode, Failure},
-    memory::MemoryBytes,
-    plan::{Plan, PlannedLayer},
     start::Start,
     summary::Summary,
 };

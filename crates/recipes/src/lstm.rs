@@ -3,7 +3,7 @@
 use backend::{AutodiffBackend, Selected};
 use burn::backend::Autodiff;
 use data::{
-    DataError, Order, TokenLoader, Vocabulary, refuse_shared,
+    DataError, Order, TokenLoader, Vocabulary,
     text::{Predict, Windows},
 };
 use inference::{Description, Preprocessing};
@@ -15,12 +15,12 @@ use crate::{
     Failure, Start, Summary,
     config::{Check, Checker, Config, TextData, check_widths},
     initial_weights::{InitialWeights, Initialised, begin},
-    plan::{FrozenLayers, Outline, Plan},
+    plan::Plan,
     registry::Recipe,
     text_evaluation::{EVALUATION_BATCH, beginning, measure, token_losses, written},
 };
 
-/// The recipe as [`crate::registry`] lists it.
+/// The recipe, as listed in [`crate::registry`].
 pub const RECIPE: Recipe = Recipe {
     name: "lstm",
     summary: "a recurrent network that learns to write, word by word, from a text",
@@ -39,7 +39,6 @@ pub struct Model {
     /// Units of the recurrent layer.
     pub hidden: usize,
     /// The weights that training begins with.
-    #[serde(default, skip_serializing_if = "InitialWeights::are_drawn")]
     pub weights: InitialWeights,
 }
 
@@ -60,11 +59,11 @@ impl Check for Model {
     }
 }
 
-/// Trains as configured, and leaves a run directory.
+/// Trains on the configured data, and leaves a run directory.
 ///
 /// # Errors
 ///
-/// Whatever is wrong with the data, the run directory or the training itself.
+/// Any problem with the data, the run directory or the training.
 fn train<B: AutodiffBackend>(
     config: Config<TextData, Model>,
     start: Start<'_>,
@@ -135,28 +134,11 @@ pub fn network(settings: &Model, vocabulary: &Vocabulary) -> TextLstmConfig {
     }
 }
 
-/// The plan of a run.
+/// Describes a run without training.
 fn plan(config: &Config<TextData, Model>) -> Result<Plan, Failure> {
-    let (corpus, weights) = config.read(None)?;
-    refuse_shared(&corpus.shared)?;
-    let network = network(&config.model, &corpus.vocabulary);
-    let length = config.data.sequence_length;
-    let windows = Windows::new(corpus.train, length, Predict::Last).map_err(DataError::from)?;
-    let network = Architecture::TextLstm(network);
-    if let Some(weights) = &weights {
-        weights.check(&network, &[])?;
-    }
-    let outline = Outline {
-        recipe: RECIPE.name,
-        architecture: network,
-        sample: vec![length],
-        frozen: FrozenLayers::default(),
-        samples: windows.len(),
-        training: &config.training,
-        trainer: config.trainer(windows.len().div_ceil(config.training.batch_size)),
-        validates: corpus.validation.is_some(),
-        data_bytes: 0, // the text stays on the host
-        notes: corpus.notes,
-    };
-    outline.plan()
+    let Config { data, training, .. } = config;
+    config.plan(network, |tokens| {
+        let windows = Windows::new(tokens, data.sequence_length, Predict::Last)?;
+        Ok([windows.len(), windows.len().div_ceil(training.batch_size)])
+    })
 }

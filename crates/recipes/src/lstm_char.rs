@@ -2,7 +2,7 @@
 
 use backend::{AutodiffBackend, Selected, functional::LstmState};
 use burn::{backend::Autodiff, tensor::Tensor};
-use data::{DataError, TokenLoader, Vocabulary, refuse_shared, text::Streams};
+use data::{DataError, TokenLoader, Vocabulary, text::Streams};
 use inference::{Description, Preprocessing};
 use models::{Architecture, Law, Pass, Positions, TextLstm, TextLstmConfig};
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ use crate::{
     Failure, Start, Summary,
     config::{Check, Checker, Config, TextData, check_widths},
     initial_weights::{InitialWeights, Initialised, begin},
-    plan::{FrozenLayers, Outline, Plan},
+    plan::Plan,
     registry::Recipe,
     text_evaluation::{beginning, evaluation_streams, measure, token_losses, written},
 };
@@ -42,7 +42,6 @@ pub struct Model {
     /// Whether a batch continues from the state of the one before.
     pub carry_state: bool,
     /// The weights that training begins with.
-    #[serde(default, skip_serializing_if = "InitialWeights::are_drawn")]
     pub weights: InitialWeights,
 }
 
@@ -173,28 +172,11 @@ fn network(settings: &Model, vocabulary: &Vocabulary) -> TextLstmConfig {
 
 /// Describes a run without training.
 fn plan(config: &Config<TextData, Model>) -> Result<Plan, Failure> {
-    let (corpus, weights) = config.read(None)?;
-    refuse_shared(&corpus.shared)?;
-    let network = network(&config.model, &corpus.vocabulary);
     let (rows, length) = (config.training.batch_size, config.data.sequence_length);
-    let streams = Streams::new(corpus.train, rows, length).map_err(DataError::from)?;
-    let network = Architecture::TextLstm(network);
-    if let Some(weights) = &weights {
-        weights.check(&network, &[])?;
-    }
-    let outline = Outline {
-        recipe: RECIPE.name,
-        architecture: network,
-        sample: vec![length],
-        frozen: FrozenLayers::default(),
-        samples: streams.len() * rows,
-        training: &config.training,
-        trainer: config.trainer(streams.len()),
-        validates: corpus.validation.is_some(),
-        data_bytes: 0, // the text stays on the host
-        notes: corpus.notes,
-    };
-    outline.plan()
+    config.plan(network, |tokens| {
+        let streams = Streams::new(tokens, rows, length)?;
+        Ok([streams.len() * rows, streams.len()])
+    })
 }
 
 #[cfg(test)]

@@ -14,26 +14,26 @@ const VALUE_BYTES: usize = size_of::<f32>();
 
 /// Bytes on the device while training.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct MemoryBytes {
+pub(crate) struct MemoryBytes {
     /// All parameters.
-    pub weights: usize,
+    pub(crate) weights: usize,
     /// A gradient for each that is trained.
-    pub gradients: usize,
+    pub(crate) gradients: usize,
     /// The optimizer's state.
-    pub optimizer: usize,
+    pub(crate) optimizer: usize,
     /// The weights' moving average, if there is one.
-    pub average: usize,
+    pub(crate) average: usize,
     /// The best epoch's weights, if they are kept.
-    pub best: usize,
+    pub(crate) best: usize,
     /// What the layers keep of the samples computed at a time, or of the pictures whose frozen features
     /// are computed at a time, whichever is more. A backend may keep more, or less.
-    pub activations: usize,
+    pub(crate) activations: usize,
     /// The samples on the device.
-    pub data: usize,
+    pub(crate) data: usize,
     /// The program itself, where the device is the CPU.
-    pub program: usize,
+    pub(crate) program: usize,
     /// The sum of these.
-    pub total: usize,
+    pub(crate) total: usize,
 }
 
 impl MemoryBytes {
@@ -61,7 +61,8 @@ impl MemoryBytes {
             )
         };
         Some(format!(
-            "the run needs at least {} of memory, and there are {}; most of it is for {name}: {help}",
+            "the run needs at least {} of memory, but only {} are available; most of it is for {name}: \
+             {help}",
             size(self.total as f64),
             size(available as f64)
         ))

@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use store::{AppendLog, StoreError};
 use training::{Event, Metrics, Pace};
 
-use crate::run_directory::ordered;
+use crate::numbers::ordered;
 
 /// The file in the directory of a run.
 pub(crate) const METRICS: &str = "metrics.csv";
@@ -35,8 +35,7 @@ impl MetricsLog {
         Ok(Self { log, names })
     }
 
-    /// Opens the file and shortens it to `length`. It keeps its columns, though an earlier version of
-    /// the program may have measured less.
+    /// Opens the file and shortens it to `length`. It keeps its columns, whatever is measured now.
     pub(crate) fn reopen(path: &Path, length: u64) -> Result<Self, StoreError> {
         let log = AppendLog::reopen(path, length)?;
         let text = fs::read_to_string(path).map_err(|source| StoreError::Io {

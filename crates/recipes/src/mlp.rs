@@ -23,7 +23,7 @@ use crate::{
     table_evaluation::{TableEvaluation, table_losses},
 };
 
-/// The recipe as [`crate::registry`] lists it.
+/// The recipe, as listed in [`crate::registry`].
 pub const RECIPE: Recipe = Recipe {
     name: "mlp",
     summary: "a multi-layer perceptron on a table: 1000 random samples, your own CSV or NPY files",
@@ -44,7 +44,6 @@ pub struct Model {
     #[serde(default, with = "config::or_empty")]
     pub embedding: Option<usize>,
     /// The share of each hidden layer's output that is dropped while training.
-    #[serde(default, skip_serializing_if = "config::is_no_dropout")]
     pub dropout: f64,
 }
 
@@ -57,11 +56,11 @@ impl Check for Model {
     }
 }
 
-/// Trains as configured, and leaves a run directory.
+/// Trains on the configured data, and leaves a run directory.
 ///
 /// # Errors
 ///
-/// Whatever is wrong with the data, the run directory or the training itself.
+/// Any problem with the data, the run directory or the training.
 fn train<B: AutodiffBackend>(
     config: Config<TableData, Model>,
     start: Start<'_>,
@@ -153,7 +152,7 @@ pub fn network(settings: &Model, rows: &TablePreprocessing) -> MlpConfig {
     }
 }
 
-/// The plan of a run.
+/// Describes a run without training.
 fn plan(config: Config<TableData, Model>) -> Result<Plan, Failure> {
     let config = with_choices_made(config);
     let splits = read(&config, config.training.seed)?;
@@ -199,7 +198,7 @@ pub fn with_choices_made(mut config: Config<TableData, Model>) -> Config<TableDa
 ///
 /// # Errors
 ///
-/// Whatever is wrong with the data.
+/// Any problem with the data.
 pub fn read(config: &Config<TableData, Model>, seed: u64) -> Result<TableSplits, Failure> {
     let data = &config.data;
     let categories = match config.model.embedding {

@@ -1,8 +1,8 @@
 //! Numbers as people read them.
 
-use training::Metrics;
+use std::collections::BTreeMap;
 
-use crate::run_directory::ordered;
+use training::Metrics;
 
 /// Of values that lie close together, this many digits of their deviation are shown.
 const DIGITS_OF_DEVIATION: f64 = 4.0;
@@ -101,6 +101,14 @@ pub(crate) fn measure(name: &str, value: f64) -> String {
 /// Whether the metric of this name is a share, whatever split it is of.
 pub(crate) fn is_share(name: &str) -> bool {
     name.ends_with("accuracy") || name.ends_with("macro_f1")
+}
+
+/// Metrics, the loss first, the others by name.
+pub(crate) fn ordered<V: Copy>(metrics: &BTreeMap<String, V>) -> Vec<(&str, V)> {
+    let mut ordered: Vec<(&str, V)> =
+        metrics.iter().map(|(name, &value)| (name.as_str(), value)).collect();
+    ordered.sort_by_key(|&(name, _)| name != "loss");
+    ordered
 }
 
 /// Metrics as `loss 0.4812, accuracy 76.6 %`.

@@ -75,7 +75,7 @@ pub(crate) fn or_moved(run: &Path, mut failure: Failure) -> Failure {
 /// Whether a run was trained on these data: they are where its own are, or its folder's training split, or
 /// a copy of its one file.
 ///
-/// - `layers`: its settings, the last one first to count
+/// - `layers`: its settings; later layers override earlier ones
 pub(crate) fn trained_on(layers: &[SettingsLayer], data: &Path) -> bool {
     let Some(own) = last_named(layers, DATA) else { return false };
     let place = |path: &Path| fs::canonicalize(path).ok();

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fs};
 use backend::{NAME, Peaks, Selected, device::Device};
 use store::{StoreError, create_directory, write_whole};
 
-use crate::{Console, cache_folder::cache_folder};
+use crate::{cache_folder::cache_folder, console::Console};
 
 /// In the cache folder.
 const FILE: &str = "peaks.json";

@@ -61,7 +61,10 @@ impl<B: Backend> Pretrained<B> {
         }
         let has_head = description.as_ref().is_some_and(|description| description.recipe == "vgg");
         let note = has_head.then(|| {
-            format!("of `{}` the backbone is taken; the head begins anew", settings.weights)
+            format!(
+                "only the backbone of `{}` is used; the head starts untrained",
+                settings.weights
+            )
         });
         let preprocessing = description.and_then(preprocessing_of);
         tensors.retain(|name, _| import::is_vgg_feature(name));

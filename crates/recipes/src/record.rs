@@ -13,7 +13,7 @@ use training::{EndStatus, Metrics, ScheduleKind};
 
 use crate::{
     ExitCode, Failure, Summary,
-    numbers::{counted, grouped},
+    numbers::{counted, grouped, ordered},
     run_directory::{CONFIG, ENVIRONMENT, EVENTS, is_in_use},
     settings::leaves,
     shell::quoted_path,
@@ -232,14 +232,8 @@ impl Record {
 
     /// The names of the validation metrics, the loss first.
     pub(crate) fn validated(&self) -> Vec<&str> {
-        let mut names: Vec<&str> = self
-            .epochs
-            .last()
-            .into_iter()
-            .flat_map(|epoch| epoch.validation.keys().map(String::as_str))
-            .collect();
-        names.sort_by_key(|&name| name != "loss");
-        names
+        let last = self.epochs.last().map(|epoch| ordered(&epoch.validation));
+        last.into_iter().flatten().map(|(name, _)| name).collect()
     }
 }
 

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use backend::device::Device;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
-use training::newest_step;
 
 use crate::{
     ExitCode, Failure, Start, Summary, cnn,
@@ -14,7 +13,6 @@ use crate::{
     lstm, lstm_char, mlp,
     plan::Plan,
     resnet,
-    run_directory::CHECKPOINTS,
     settings::leaves,
     simplenet, vgg, vgg_pretrain,
 };
@@ -40,7 +38,7 @@ pub struct Recipe {
     /// Does what [`Recipe::train`] does before the first step, as far as that is cheap, and
     /// describes the rest; progress is reported as the task, how much is done, and of how much.
     #[serde(skip)]
-    pub plan: fn(Vec<SettingsLayer>, &mut Progress<'_>) -> Result<Plan, Failure>,
+    pub(crate) plan: fn(Vec<SettingsLayer>, &mut Progress<'_>) -> Result<Plan, Failure>,
 }
 
 impl Recipe {
@@ -64,7 +62,7 @@ impl Recipe {
         train: impl FnOnce(C, Start<'_>, &Device) -> Result<Summary, Failure>,
     ) -> Result<Summary, Failure> {
         let config = self.resolve(layers)?;
-        if start.resumes && newest_step(&start.directory.join(CHECKPOINTS)).is_some() {
+        if start.resumes {
             // Before anything is read that may be other only because of them.
             start.refuse_changed_settings(self, &config)?;
         }

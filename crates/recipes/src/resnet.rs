@@ -36,7 +36,6 @@ pub struct Model {
     /// The shortcut of a block that changes the shape.
     pub shortcut: Shortcut,
     /// The weights that training begins with.
-    #[serde(default, skip_serializing_if = "InitialWeights::are_drawn")]
     pub weights: InitialWeights,
 }
 
@@ -86,12 +85,10 @@ fn train<B: AutodiffBackend>(
     let mut trainer = Trainer::new(model, settings, device, &mut run, interrupt)?;
     while let Some(epoch) = trainer.next_epoch() {
         for batch in epoch.batches(train.batches(epoch.index, epoch.position)) {
-            let batch = batch?;
-            let part = batch.part;
-            let batch = augmentation.apply(batch.images, batch.labels, &batch.samples, epoch.index);
-            let mut pass = config.training.pass(trainer.step_number(), part);
+            let batch = augmentation.apply(batch?, epoch.index);
+            let mut pass = config.training.pass(trainer.step_number(), batch.part);
             let logits = trainer.model().forward(batch.images.clone(), &mut pass);
-            trainer.step(loss.of_each(logits, &batch), part)?;
+            trainer.step(loss.of_each(logits, &batch), batch.part)?;
             trainer.map_model(|model| pass.update_statistics(model));
         }
         trainer.try_end_epoch(|model| {

@@ -15,12 +15,11 @@ use store::{
     AppendLog, FileLock, StoreError, TensorFile, create_directory, create_new_directory,
     is_unfinished, remove, write_whole,
 };
-use training::{Event, Keeper, Metrics, Observer, ObserverError};
+use training::{Event, Keeper, Observer, ObserverError};
 
 use crate::{
     ExitCode, Failure, Summary,
     environment::Environment,
-    log_end::{epoch_of_event, epoch_of_row, kept},
     metrics_csv::{METRICS, MetricsLog},
     record::wrote_checkpoint,
     settings::refuse_changes,
@@ -47,8 +46,7 @@ pub(crate) const INITIAL: &str = "initial.safetensors";
 pub(crate) const EVALUATION: &str = "evaluation.json";
 /// Held by the process that writes the run. It remains afterwards, without meaning.
 const LOCK: &str = ".lock";
-/// How often it is tried, and how long after each: those who ask whether a run is being written have
-/// its lock for a moment.
+/// Attempts to take the lock, and the pause between them: [`is_in_use`] holds it for a moment.
 const LOCK_ATTEMPTS: usize = 5;
 const ASKING: Duration = Duration::from_millis(10);
 
@@ -74,7 +72,6 @@ pub(crate) struct RunDirectory {
     metrics: Option<MetricsLog>, // from the first epoch on, when its columns are known
     scalars: Option<Scalars>,    // as `events`, where `output.tensorboard` asks for it
     scalars_bytes: u64,          // where it resumed, which an earlier process may have written
-    epochs_ended: Option<usize>, // if known
     lost: Vec<String>,           // what the logs were found to lack
 }
 
@@ -86,8 +83,6 @@ struct Mark {
     events_bytes: u64,
     metrics_bytes: u64,
     scalars_bytes: u64,
-    #[serde(default)]
-    epochs_ended: Option<usize>, // a checkpoint of an earlier version does not tell
 }
 
 impl RunDirectory {
@@ -136,7 +131,6 @@ impl RunDirectory {
             metrics: None,
             scalars: None,
             scalars_bytes: 0,
-            epochs_ended: Some(0),
             lost: Vec::new(),
         })
     }
@@ -199,22 +193,31 @@ impl RunDirectory {
         Ok(())
     }
 
-    /// Opens what is left of the logs at `mark`. Of one that lost its end the rest is missed, but no
-    /// weights depend on it.
+    /// Opens what is left of the logs at `mark`. Of one that lost its end, as after a fault of the file
+    /// system, the rest is missed, but no weights depend on it.
     fn keep_logs(&mut self, mark: &Mark) -> Result<(), StoreError> {
         let (events, metrics) = (self.events_path(), self.metrics_path());
-        let ended = mark.epochs_ended;
-        let of_events = kept(&events, mark.events_bytes, ended, epoch_of_event)?;
-        let of_metrics = kept(&metrics, mark.metrics_bytes, ended, epoch_of_row)?;
-        match of_events.length {
+        let events_bytes = whole_lines(&events, mark.events_bytes)?;
+        let metrics_bytes = whole_lines(&metrics, mark.metrics_bytes)?;
+        match events_bytes {
             0 => remove(&events)?,
             length => self.events = Some(AppendLog::reopen(&events, length)?),
         }
-        match of_metrics.length {
+        match metrics_bytes {
             0 => remove(&metrics)?, // the next epoch writes the columns
             length => self.metrics = Some(MetricsLog::reopen(&metrics, length)?),
         }
-        self.lost = [of_events.lost, of_metrics.lost].into_iter().flatten().collect();
+        for (path, kept, had) in [
+            (events, events_bytes, mark.events_bytes),
+            (metrics, metrics_bytes, mark.metrics_bytes),
+        ] {
+            if kept < had {
+                self.lost.push(format!(
+                    "`{}` has lost its last lines, and the run goes on without them",
+                    path.display()
+                ));
+            }
+        }
         Ok(())
     }
 
@@ -247,8 +250,7 @@ impl RunDirectory {
     }
 
     fn append_metrics(&mut self, event: &Event) -> Result<(), StoreError> {
-        let Event::Epoch { epoch, validation, .. } = event else { return Ok(()) };
-        self.epochs_ended = Some(*epoch);
+        let Event::Epoch { validation, .. } = event else { return Ok(()) };
         let log = match &mut self.metrics {
             Some(log) => log,
             None => {
@@ -307,7 +309,6 @@ impl Keeper for RunDirectory {
             events_bytes: self.events.as_mut().map_or(Ok(0), AppendLog::sync)?,
             metrics_bytes: self.metrics.as_mut().map_or(Ok(0), MetricsLog::sync)?,
             scalars_bytes: self.scalars.as_mut().map_or(Ok(self.scalars_bytes), Scalars::sync)?,
-            epochs_ended: self.epochs_ended,
         })?)
     }
 
@@ -321,7 +322,6 @@ impl Keeper for RunDirectory {
         match &mark {
             Some(mark) => {
                 self.seconds_before = mark.seconds;
-                self.epochs_ended = mark.epochs_ended;
                 self.open_logs(Some(mark))?;
                 self.write_settings()?;
             }
@@ -336,12 +336,17 @@ impl Keeper for RunDirectory {
     }
 }
 
-/// The loss first, the other metrics by name.
-pub(crate) fn ordered(metrics: &Metrics) -> Vec<(&str, f64)> {
-    let mut ordered: Vec<(&str, f64)> =
-        metrics.iter().map(|(name, &value)| (name.as_str(), value)).collect();
-    ordered.sort_by_key(|&(name, _)| name != "loss");
-    ordered
+/// The bytes of a log's whole lines, at most `length`; 0 where it is gone.
+fn whole_lines(path: &Path, length: u64) -> Result<u64, StoreError> {
+    let bytes = match fs::read(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+        read => {
+            read.map_err(|source| StoreError::Io { action: "read", path: path.to_owned(), source })?
+        }
+    };
+    let length = usize::try_from(length).unwrap_or(usize::MAX);
+    let kept = &bytes[..bytes.len().min(length)];
+    Ok(kept.iter().rposition(|&byte| byte == b'\n').map_or(0, |last| last as u64 + 1))
 }
 
 /// Refuses a directory for a new run if it is not empty.
@@ -482,6 +487,25 @@ mod tests {
         fs::remove_dir_all(&runs).unwrap();
         drop(Reserved::below(&runs, "mlp").unwrap());
         assert!(!runs.exists());
+    }
+
+    #[test]
+    fn what_is_left_of_a_log_ends_with_a_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.csv");
+        assert_eq!(whole_lines(&path, 9).unwrap(), 0);
+        for (left, length, expected) in [
+            ("1,10\n2,20\n", 10, 10),
+            ("1,10\n2,20\n3,30\n", 10, 10),
+            ("1,10\n2,20", 10, 5),
+            // It grew from another end than the checkpoint knows.
+            ("1,10\n2,20\n3,30\n", 12, 10),
+            ("1,", 10, 0),
+            ("", 10, 0),
+        ] {
+            fs::write(&path, left).unwrap();
+            assert_eq!(whole_lines(&path, length).unwrap(), expected, "{left:?}");
+        }
     }
 
     #[test]

@@ -1,11 +1,11 @@
-//! Which settings may change between the start of a run and its resumption.
+//! A run's settings as values, and which of them may change when it resumes.
 
 use std::{collections::BTreeMap, path::Path};
 
 use serde_json::Value;
 use training::EndStatus;
 
-use crate::{ExitCode, Failure, Summary, report::same, run_directory::CONFIG, shell::quoted_path};
+use crate::{ExitCode, Failure, Summary, run_directory::CONFIG, shell::quoted_path};
 
 /// Settings on which no past update depends: when checkpoints are written, where the data are, where
 /// they are kept and how many threads read them, what is reported, and when the run ends. From the
@@ -164,6 +164,19 @@ pub(crate) fn leaves(value: &Value) -> BTreeMap<String, Value> {
         }
     }
     found
+}
+
+/// Whether two values are equal, however a number is written.
+pub(crate) fn same(a: &Value, b: &Value) -> bool {
+    a == b || (a.is_f64() != b.is_f64() && a.as_f64() == b.as_f64() && a.is_number())
+}
+
+/// A value as written in a file; empty for the empty string, which unsets a key.
+pub(crate) fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        value => value.to_string(),
+    }
 }
 
 #[cfg(test)]

@@ -56,11 +56,9 @@ fn train<B: AutodiffBackend>(
     let mut trainer = Trainer::new(model, settings, device, &mut run, interrupt)?;
     while let Some(epoch) = trainer.next_epoch() {
         for batch in epoch.batches(train.batches(epoch.index, epoch.position)) {
-            let batch = batch?;
-            let part = batch.part;
-            let batch = augmentation.apply(batch.images, batch.labels, &batch.samples, epoch.index);
+            let batch = augmentation.apply(batch?, epoch.index);
             let logits = trainer.model().forward(batch.images.clone());
-            trainer.step(loss.of_each(logits, &batch), part)?;
+            trainer.step(loss.of_each(logits, &batch), batch.part)?;
         }
         trainer.try_end_epoch(|model| {
             let split = validation.as_ref();

@@ -19,7 +19,6 @@ pub struct Summary {
     /// The device that trained.
     pub device: String,
     /// The processes that trained together, each on a device of its own.
-    #[serde(default = "one")]
     pub ranks: usize,
     /// The random seed.
     pub seed: u64,
@@ -88,18 +87,15 @@ impl Summary {
 #[cfg(test)]
 pub(crate) fn example(values: &serde_json::Value) -> Summary {
     let mut summary = serde_json::json!({
-        "recipe": "cnn", "status": "finished", "backend": "cpu", "device": "a CPU", "seed": 0,
-        "epochs": 2, "steps": 40, "samples": 1000, "parameters": 9, "trainable_parameters": 9,
-        "seconds": 12.0, "seconds_training": 10.0, "train": {"loss": 0.25}, "skipped_records": 0,
+        "recipe": "cnn", "status": "finished", "backend": "cpu", "device": "a CPU", "ranks": 1,
+        "seed": 0, "epochs": 2, "steps": 40, "samples": 1000, "parameters": 9,
+        "trainable_parameters": 9, "seconds": 12.0, "seconds_training": 10.0,
+        "train": {"loss": 0.25}, "skipped_records": 0,
     });
     for (key, value) in values.as_object().unwrap() {
         summary[key] = value.clone();
     }
     serde_json::from_value(summary).unwrap()
-}
-
-fn one() -> usize {
-    1
 }
 
 /// Metrics, of which those that are not finite were written as null.

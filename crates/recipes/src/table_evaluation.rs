@@ -33,60 +33,34 @@ pub(crate) fn table_losses<B: Backend>(
     }
 }
 
-/// A metric beside the loss.
-#[derive(Clone, Copy)]
-struct Metric {
-    name: &'static str,
-    /// What is summed over the samples.
-    score: Score,
-    /// How the metric follows from the mean of it.
-    summary: Reduction,
-}
-
-/// The score of a sample.
-#[derive(Clone, Copy)]
-enum Score {
-    /// Its loss.
-    Loss,
-    /// Whether its class is predicted; how far its value is from the predicted one.
-    Prediction,
-}
-
-impl Score {
-    /// - `outputs`: `[batch, outputs]`
-    /// - `losses`: `[batch]`
-    /// - returns: `[batch]`
-    fn of<B: Backend>(
-        self,
-        outputs: &Tensor<B, 2>,
-        targets: &TableTargets<B>,
-        losses: &Tensor<B, 1>,
-    ) -> Tensor<B, 1> {
-        let outputs = outputs.clone();
-        match (self, targets) {
-            (Self::Loss, _) => losses.clone(),
-            (Self::Prediction, TableTargets::Binary(labels)) => {
-                binary_hits(outputs.flatten(0, 1), labels.clone())
-            }
-            (Self::Prediction, TableTargets::Classes(labels)) => hits(outputs, labels.clone()),
-            (Self::Prediction, TableTargets::Values(values)) => {
-                (outputs.flatten(0, 1) - values.clone()).abs()
-            }
+/// What the metrics beside the loss are means of: whether the class is predicted, or the absolute error
+/// of a value and twice its squared error.
+///
+/// - `outputs`: `[batch, outputs]`
+/// - `losses`: `[batch]`
+/// - returns: `[batch]` each
+fn scores<B: Backend>(
+    outputs: Tensor<B, 2>,
+    targets: TableTargets<B>,
+    losses: &Tensor<B, 1>,
+) -> Vec<Tensor<B, 1>> {
+    match targets {
+        TableTargets::Binary(labels) => vec![binary_hits(outputs.flatten(0, 1), labels)],
+        TableTargets::Classes(labels) => vec![hits(outputs, labels)],
+        TableTargets::Values(values) => {
+            let errors = (outputs.flatten(0, 1) - values).abs();
+            vec![errors, losses.clone(), losses.clone()]
         }
     }
 }
 
 /// The metrics of a regression whose values were divided by `unit`.
-fn of_values(values: &[f32], unit: f64) -> Vec<Metric> {
+fn of_values(values: &[f32], unit: f64) -> Vec<(&'static str, Reduction)> {
     let variance = Moments::of(values.iter().map(|&value| value.into())).variance();
-    let metric = |name, score, summary| Metric { name, score, summary };
-    let mut metrics = vec![
-        metric("mae", Score::Prediction, Reduction::Scaled { unit }),
-        metric("rmse", Score::Loss, Reduction::Root { unit }), // the loss is the squared error
-    ];
+    let mut metrics = vec![("mae", Reduction::Scaled { unit }), ("rmse", Reduction::Root { unit })];
     // Equal values have no variance to explain.
     if variance > 0.0 {
-        metrics.push(metric("r2", Score::Loss, Reduction::Explained { variance }));
+        metrics.push(("r2", Reduction::Explained { variance }));
     }
     metrics
 }
@@ -94,7 +68,7 @@ fn of_values(values: &[f32], unit: f64) -> Vec<Metric> {
 /// A split to measure on, on the device without gradients.
 pub(crate) struct TableEvaluation<B: Backend> {
     loader: TableLoader<B>,
-    metrics: Vec<Metric>,
+    metrics: Vec<(&'static str, Reduction)>, // beside the loss
     group: Group,
     device: B::Device,
 }
@@ -114,11 +88,7 @@ impl<B: Backend> TableEvaluation<B> {
             (TargetKind::Regression { deviation, .. }, Targets::Values(values)) => {
                 of_values(values, *deviation)
             }
-            _ => vec![Metric {
-                name: "accuracy",
-                score: Score::Prediction,
-                summary: Reduction::Mean,
-            }],
+            _ => vec![("accuracy", Reduction::Mean)],
         };
         let loader = TableLoader::new(table, preprocessing.task(), batching, device)?;
         Ok(Self { loader, metrics, group: group.clone(), device: device.clone() })
@@ -140,9 +110,7 @@ impl<B: Backend> TableEvaluation<B> {
         model: &Mlp<B>,
         mut each: impl FnMut(Tensor<B, 2>, Tensor<B, 1, Int>),
     ) -> Result<Metrics, Failure> {
-        let metrics: Vec<_> =
-            self.metrics.iter().map(|metric| (metric.name, metric.summary)).collect();
-        let mut evaluation = Evaluation::new(&metrics, &self.device);
+        let mut evaluation = Evaluation::new(&self.metrics, &self.device);
         let batches = self.loader.batches(0, 0).filter(|batch| batch.part.samples > 0);
         for TableBatch { features, targets, .. } in self.group.until_interrupted(batches) {
             let outputs = model.forward(features, &mut Pass::evaluation());
@@ -155,9 +123,8 @@ impl<B: Backend> TableEvaluation<B> {
                 TableTargets::Values(_) => {}
             }
             let losses = table_losses(outputs.clone(), targets.clone());
-            let score = |metric: &Metric| metric.score.of(&outputs, &targets, &losses);
-            let scores: Vec<_> = self.metrics.iter().map(score).collect();
-            evaluation.add(losses, scores);
+            let scores = scores(outputs, targets, &losses).into_iter();
+            evaluation.add(losses, scores.take(self.metrics.len())); // `r2` may be left out
         }
         Ok(evaluation.finish_together(|sums| self.group.sum_f64(sums))?)
     }

@@ -41,7 +41,7 @@ impl<B: AutodiffBackend> TrainingImages<B> {
     ///
     /// # Errors
     ///
-    /// Whatever is wrong with the data.
+    /// Any problem with the data.
     pub(crate) fn open<Model: Initialised>(
         config: &mut ImageConfig<Model>,
         start: &mut Start<'_>,

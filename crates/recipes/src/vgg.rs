@@ -28,7 +28,7 @@ use crate::{
     registry::Recipe,
 };
 
-/// The recipe as [`crate::registry`] lists it.
+/// The recipe, as listed in [`crate::registry`].
 pub const RECIPE: Recipe = Recipe {
     name: "vgg",
     summary: "transfer learning: a new head on a pretrained network, for few pictures",
@@ -38,11 +38,11 @@ pub const RECIPE: Recipe = Recipe {
     plan: |layers, progress| plan(RECIPE.resolve(layers)?, progress),
 };
 
-/// Trains on what the configuration names, and leaves a run directory.
+/// Trains on the configured data, and leaves a run directory.
 ///
 /// # Errors
 ///
-/// Whatever is wrong with the data, the weights, the run directory or the training itself.
+/// Any problem with the data, the weights, the run directory or the training.
 fn train<B: AutodiffBackend>(
     mut config: ImageConfig<Model>,
     mut start: Start<'_>,
@@ -63,7 +63,7 @@ fn train<B: AutodiffBackend>(
     let frozen_blocks = settings.frozen_blocks(&backbone);
     let (frozen, tail) =
         frozen_and_trained::<B>(&config, &backbone, &mut images, &mut start, device)?;
-    let preprocessing = frozen.preprocessing().clone();
+    let preprocessing = frozen.preprocessing.clone();
 
     // Step 3: add a new head.
     let head = settings.head(&backbone, classes.len());
@@ -81,7 +81,7 @@ fn train<B: AutodiffBackend>(
     let mut notes = images.notes;
     notes.extend(note);
     notes.extend(config.notes(&*images.train));
-    let keeps = settings.keeps(frozen_blocks, &frozen.shape(), samples, data.residency, &mut notes);
+    let keeps = settings.keeps(frozen_blocks, &frozen.shape, samples, data.residency, &mut notes);
     let split = Split {
         images: images.train,
         batching: training.batching(data.order),
@@ -107,7 +107,7 @@ fn train<B: AutodiffBackend>(
     let mut run = start.open(&config, &images.fingerprint, &notes)?;
     run.skipped(images.skipped);
     if frozen_blocks > 0 {
-        run.rests_on("its frozen weights", frozen.hash().to_owned());
+        run.rests_on("its frozen weights", frozen.hash.clone());
         // Those that are computed in other batches may be rounded otherwise.
         run.rests_on("the features that it keeps", keeps.to_string());
     }
@@ -127,10 +127,10 @@ fn train<B: AutodiffBackend>(
     let mut trainer = Trainer::new(model, trainer_config, device, &mut run, interrupt)?;
     while let Some(epoch) = trainer.next_epoch() {
         for batch in epoch.batches(train.batches(epoch.index, epoch.position)) {
-            let (batch, part) = batch?();
-            let mut pass = training.pass(trainer.step_number(), part);
+            let batch = batch?();
+            let mut pass = training.pass(trainer.step_number(), batch.part);
             let logits = trainer.model().forward(batch.images.clone(), &mut pass);
-            trainer.step(loss.of_each(logits, &batch), part)?;
+            trainer.step(loss.of_each(logits, &batch), batch.part)?;
             trainer.map_model(|model| pass.update_statistics(model));
         }
         trainer.try_end_epoch(|model| {
@@ -205,7 +205,7 @@ fn changes_images(augment: &AugmentOptions) -> bool {
     AugmentOptions { label_smoothing: 0.0, ..augment.clone() } != AugmentOptions::default()
 }
 
-/// What a run would be. Weights that would have to be downloaded are not looked at.
+/// Describes a run without training. Weights that would have to be downloaded are not looked at.
 fn plan(mut config: ImageConfig<Model>, progress: &mut Progress<'_>) -> Result<Plan, Failure> {
     let (backbone, note) = fitted_backbone(&mut config)?;
     let ImageConfig { data, augment, model: settings, training, .. } = &config;
@@ -264,7 +264,7 @@ fn measure<B: Backend>(
     device: &B::Device,
 ) -> Result<Metrics, Failure> {
     let batches = split.batches(0, 0).map(|batch| {
-        let (Augmented { images, labels, .. }, part) = batch?();
+        let Augmented { images, labels, part, .. } = batch?();
         Ok(EvaluationBatch { inputs: images, labels, part })
     });
     let forward = |features| model.forward(features, &mut Pass::evaluation());

@@ -56,12 +56,10 @@ fn train<B: AutodiffBackend>(
     let mut trainer = Trainer::new(model, settings, device, &mut run, interrupt)?;
     while let Some(epoch) = trainer.next_epoch() {
         for batch in epoch.batches(train.batches(epoch.index, epoch.position)) {
-            let batch = batch?;
-            let part = batch.part;
-            let batch = augmentation.apply(batch.images, batch.labels, &batch.samples, epoch.index);
-            let mut pass = config.training.pass(trainer.step_number(), part);
+            let batch = augmentation.apply(batch?, epoch.index);
+            let mut pass = config.training.pass(trainer.step_number(), batch.part);
             let logits = trainer.model().forward(batch.images.clone(), &mut pass);
-            trainer.step(loss.of_each(logits, &batch), part)?;
+            trainer.step(loss.of_each(logits, &batch), batch.part)?;
             trainer.map_model(|model| pass.update_statistics(model));
         }
         trainer.try_end_epoch(|model| {

@@ -1,6 +1,6 @@
 //! The data, the network and the first batches of the recipes on images.
 
-use std::sync::Arc;
+use std::{ops::ControlFlow, sync::Arc};
 
 use anyhow::Context;
 use backend::{Selected, device::Device};
@@ -72,7 +72,7 @@ impl Images {
         let device = Device::default();
         let ImageConfig { data, augment, training, .. } = &config;
         let (seed, batch_size) = (training.seed, training.batch_size);
-        let images = ImageSet::read(data, seed, &mut |_, _, _| {})?;
+        let images = ImageSet::read(data, seed, &mut |_, _, _| ControlFlow::Continue(()))?;
         let preprocessing = images.preprocessing(data)?;
         let ImageSet { train, validation, .. } = images;
         let batching = Batching::new(data.order, seed, batch_size);
@@ -98,7 +98,7 @@ impl Images {
 
     /// A batch of the first epoch, as the network gets it.
     pub(crate) fn augmented(&self, batch: ImageBatch<Selected>) -> Augmented<Selected> {
-        self.augmentation.apply(batch.images, batch.labels, &batch.samples, 0)
+        self.augmentation.apply(batch, 0)
     }
 
     /// The first batches of a run.

@@ -11,9 +11,10 @@
 //! 5. [`mix`]: cutout, then mixup or cutmix.
 //!
 //! ```
-//! use backend::{Selected, device::Device};
-//! use burn::tensor::{Int, Tensor};
-//! use data::{ImagePreprocessing, ImageShape, Resize, augment::{Augmentation, AugmentOptions}};
+//! use backend::{Part, Selected, device::Device};
+//! use burn::tensor::Tensor;
+//! use data::augment::{Augmentation, AugmentOptions};
+//! use data::{ImageBatch, ImagePreprocessing, ImageShape, Resize};
 //!
 //! let device = Device::default();
 //! let shape = ImageShape { channels: 3, height: 32, width: 32 };
@@ -21,9 +22,13 @@
 //! let preprocessing = ImagePreprocessing::identity(shape, Resize::Crop);
 //! let augmentation = Augmentation::<Selected>::new(&options, &preprocessing, 7, &device);
 //!
-//! let images = Tensor::ones([2, 3, 32, 32], &device);
-//! let labels = Tensor::<_, 1, Int>::from_ints([0, 1], &device);
-//! let augmented = augmentation.apply(images, labels, &[40, 17], 0);
+//! let batch = ImageBatch {
+//!     images: Tensor::ones([2, 3, 32, 32], &device),
+//!     labels: Tensor::from_ints([0, 1], &device),
+//!     samples: vec![40, 17],
+//!     part: Part::whole(2),
+//! };
+//! let augmented = augmentation.apply(batch, 0);
 //! assert_eq!(augmented.images.dims(), [2, 3, 32, 32]);
 //! ```
 
@@ -38,14 +43,14 @@ pub mod mix;
 pub mod window;
 
 use backend::{
-    Backend, functional,
+    Backend, Part, functional,
     random::{Purpose, Random},
 };
 use burn::tensor::{Int, Tensor, TensorData};
 
 use self::draws::Draws;
 pub use self::{mix::Mixed, options::AugmentOptions};
-use crate::ImagePreprocessing;
+use crate::{ImageBatch, ImagePreprocessing};
 
 /// What is done to the images of a training split.
 #[derive(Clone, Debug)]
@@ -64,6 +69,8 @@ pub struct Augmented<B: Backend> {
     pub labels: Tensor<B, 1, Int>,
     /// What else each image shows, where images are mixed.
     pub mixed: Option<Mixed<B>>,
+    /// The share of the update.
+    pub part: Part,
 }
 
 impl<B: Backend> Augmented<B> {
@@ -103,20 +110,11 @@ impl<B: Backend> Augmentation<B> {
 
     /// Augments and normalises a batch.
     ///
-    /// - `images`: pixels between 0 and 1, `[batch, channels, height, width]`
-    /// - `labels`: `[batch]`
-    /// - `samples`: the index of each image in the training split
-    ///
     /// # Panics
     ///
     /// If there is not a label and an index for each image.
-    pub fn apply(
-        &self,
-        images: Tensor<B, 4>,
-        labels: Tensor<B, 1, Int>,
-        samples: &[usize],
-        epoch: usize,
-    ) -> Augmented<B> {
+    pub fn apply(&self, batch: ImageBatch<B>, epoch: usize) -> Augmented<B> {
+        let ImageBatch { images, labels, samples, part } = batch;
         assert_eq!(images.dims()[0], samples.len(), "an index for each image");
         assert_eq!(labels.dims()[0], samples.len(), "a label for each image");
         let random = Random::new(self.seed, Purpose::Augmentation, epoch as u64);
@@ -128,7 +126,7 @@ impl<B: Backend> Augmentation<B> {
         let images = self.normalise(images);
         let images = mix::augment_by_cutout(images, &self.options, &draws);
         let (images, mixed) = mix::augment(images, &labels, &self.options, &draws);
-        Augmented { images, labels, mixed }
+        Augmented { images, labels, mixed, part }
     }
 
     /// Only normalises, as for a split to measure on: `(images - mean) / deviation`.

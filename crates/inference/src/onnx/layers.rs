@@ -81,11 +81,6 @@ impl Graph {
         self.node("Transpose", &[input], vec![ints("perm", order.iter().copied())])
     }
 
-    /// Truncated to integers.
-    pub(super) fn integers_of(&mut self, input: &Value) -> Value {
-        self.cast(input, ElementType::I64)
-    }
-
     pub(super) fn cast(&mut self, input: &Value, to: ElementType) -> Value {
         self.node("Cast", &[input], vec![int("to", to as i64)])
     }

@@ -2,7 +2,10 @@
 
 use models::{FeatureEmbedding, MlpConfig, ResNetConfig, Shortcut, VggClassifierConfig};
 
-use super::graph::{Graph, Value};
+use super::{
+    graph::{Graph, Value},
+    messages::ElementType,
+};
 
 /// - `features`: `[batch, inputs]`
 /// - returns logits: `[batch, outputs]`
@@ -26,7 +29,7 @@ fn embed(graph: &mut Graph, config: &MlpConfig, features: &Value) -> Value {
             parts.push(columns(graph, features, next, feature));
         }
         let index = columns(graph, features, feature, feature + 1);
-        let index = graph.integers_of(&index); // [batch, 1]
+        let index = graph.cast(&index, ElementType::I64); // [batch, 1]
         let vectors = graph.embedding(&format!("embeddings.{number}"), &index); // [batch, 1, width]
         parts.push(graph.flatten(&vectors));
         next = feature + 1;

@@ -34,7 +34,7 @@ pub(crate) struct Line {
 
 // In units that are about 0.75 pixels on a phone.
 const WIDTH: f64 = 480.0;
-/// Where the axis down stands, unless its numbers are long.
+/// The x position of the vertical axis, unless its numbers are long.
 const LEFT: f64 = 82.0;
 /// The room before those numbers, for its label, and the gap behind them.
 const LABEL: f64 = 22.0;
@@ -66,7 +66,7 @@ struct Drawing<'a> {
     title: &'a str,
     x_label: &'a str,
     y_label: &'a str,
-    /// Where the axis down stands.
+    /// The x position of the vertical axis.
     left: f64,
     height: f64,
     /// Where across, where the middle of the text is, and what stands there.
@@ -228,7 +228,7 @@ fn fitting(name: &str, room: f64) -> String {
     (0..=letters).rev().map(|most| shortened(name, most)).find(fits).unwrap_or_default()
 }
 
-/// - `left`: where the axis down stands
+/// - `left`: the x position of the vertical axis
 fn across(scale: &Scale, value: f64, left: f64) -> f64 {
     left + scale.place(value) * (RIGHT - left)
 }

@@ -26,8 +26,9 @@ use super::{
     verify_resume::VerifyArguments,
 };
 use crate::{
-    ExitCode, Failure, ProgressMode,
+    ExitCode, Failure,
     config::usual_name,
+    console::ProgressMode,
     registry::{self, Recipe},
     shell::quoted_path,
 };

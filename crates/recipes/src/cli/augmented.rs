@@ -3,44 +3,15 @@
 use std::sync::Arc;
 
 use backend::{Selected, device};
-use burn::tensor::{Int, Tensor, TensorData};
+use burn::tensor::{Tensor, TensorData};
 use data::{
-    Batching, DataError, ImageLoader, ImagePreprocessing, ImageSource, Residency, Resize, Subset,
+    Batching, DataError, ImageBatch, ImageLoader, ImagePreprocessing, ImageSource, Residency,
+    Resize, Subset,
     augment::{AugmentOptions, Augmentation},
     picture,
 };
 
-use crate::{ExitCode, Failure, config::nearest};
-
-/// What the arguments of `--augment` ask for, if there are any.
-pub(super) fn parse(settings: &[String]) -> Result<Option<AugmentOptions>, Failure> {
-    if settings.is_empty() {
-        return Ok(None);
-    }
-    let options: AugmentOptions = toml::from_str(&settings.join("\n")).map_err(|error| {
-        let help = meant(settings).unwrap_or_else(|| {
-            "give settings as `--augment rotate=15 horizontal_flip=0.5`".to_owned()
-        });
-        Failure::new(ExitCode::Usage, format!("{}, in `--augment`", error.message()), help)
-    })?;
-    match options.mistakes().first() {
-        None => Ok(Some(options)),
-        Some((key, expected)) => {
-            let message = format!("`{key}` must be {expected}, in `--augment`");
-            Err(Failure::new(ExitCode::Usage, message, "correct the setting, or leave it out"))
-        }
-    }
-}
-
-/// What the first unknown key was probably meant to be.
-fn meant(settings: &[String]) -> Option<String> {
-    let known = serde_json::to_value(AugmentOptions::default()).ok()?;
-    let known = known.as_object()?;
-    let keys = settings.iter().filter_map(|setting| setting.split_once('='));
-    let unknown = keys.map(|(key, _)| key.trim()).find(|key| !known.contains_key(*key))?;
-    let near = nearest(unknown, known.keys().map(String::as_str))?;
-    Some(format!("did you mean `{near}`?"))
-}
+use crate::Failure;
 
 /// A PNG file with a row for each class: its first sample, then what becomes of it in the first
 /// epochs of a run of seed 0.
@@ -66,14 +37,13 @@ pub(super) fn sheet(
 
     let mut rows = vec![Vec::new(); samples.len()];
     for batch in loader.batches(0, 0) {
-        let batch = batch?;
-        let labels = Tensor::<_, 1, Int>::zeros([samples.len()], &device);
+        // Augmentation is drawn by the places in the training split.
+        let batch = ImageBatch { samples: samples.clone(), ..batch? };
         for (index, row) in rows.iter_mut().enumerate() {
             row.push(read(&*first, index)?);
         }
         for epoch in 0..columns.saturating_sub(1) {
-            let augmented =
-                augmentation.apply(batch.images.clone(), labels.clone(), &samples, epoch);
+            let augmented = augmentation.apply(batch.clone(), epoch);
             let pixels = bytes(augmented.images, &preprocessing);
             for (row, pixels) in rows.iter_mut().zip(pixels.chunks_exact(shape.bytes())) {
                 row.push(pixels.to_vec());

@@ -4,7 +4,7 @@ use std::{iter, path::PathBuf};
 
 use clap::ValueHint;
 
-use super::output::{Output, aligned, refuse_other_format, refuse_unwritable};
+use super::output::{Output, aligned, refuse_output};
 use crate::{
     Failure,
     comparison::{Comparison, Runs, told},
@@ -28,8 +28,7 @@ const LINE: usize = 100;
 
 pub(super) fn run(arguments: &CompareArguments, output: &Output) -> Result<(), Failure> {
     if let Some(file) = &arguments.output {
-        refuse_other_format(file, "--output", "HTML", &["html", "htm"])?;
-        refuse_unwritable(file, "--output", arguments.force)?;
+        refuse_output(file, "--output", "HTML", &["html", "htm"], arguments.force)?;
     }
     let runs = Runs::read(&arguments.runs)?;
     let comparison = runs.compare();

@@ -8,7 +8,11 @@ use clap::Args;
 use serde::Serialize;
 
 use super::output::Output;
-use crate::{Console, Failure, ProgressMode, peaks};
+use crate::{
+    Failure,
+    console::{Console, ProgressMode},
+    peaks,
+};
 
 /// The arguments of `recipes devices`.
 #[derive(Debug, Args)]

@@ -16,11 +16,12 @@ use store::TensorFile;
 
 use super::{
     export::Precision,
+    model::model_of,
     output::{Output, aligned, indented},
-    predict::model_of,
 };
 use crate::{
-    Console, Failure, ProgressMode,
+    Failure,
+    console::{Console, ProgressMode},
     evaluation::{ClassScores, EvaluationReport, examine},
     names::shortened,
     numbers::{counted, measure, percent},

@@ -9,8 +9,8 @@ use serde::Serialize;
 use store::{NumberType, TensorFile, sha256_hex_of, write_whole};
 
 use super::{
-    output::{Output, refuse_other_format, refuse_unwritable},
-    predict::model_of,
+    model::model_of,
+    output::{Output, refuse_output},
 };
 use crate::{ExitCode, Failure};
 
@@ -82,8 +82,7 @@ pub(super) fn run(arguments: &ExportArguments, output: &Output) -> Result<(), Fa
         Format::Onnx => (onnx, "ONNX", "onnx"),
     };
     let file = arguments.output.clone().unwrap_or_else(|| arguments.run.join(default));
-    refuse_other_format(&file, "--output", format, &[ending])?;
-    refuse_unwritable(&file, "--output", arguments.force)?;
+    refuse_output(&file, "--output", format, &[ending], arguments.force)?;
     let numbers = arguments.precision.numbers();
     let bytes = match arguments.format {
         Format::Safetensors => TensorFile::read(&model)

@@ -11,11 +11,10 @@ use inference::{Model, Sampling};
 use serde::Serialize;
 
 use super::{
-    arguments::at_least,
+    model::model_of,
     output::{Output, print, print_note},
-    predict::model_of,
 };
-use crate::{ExitCode, Failure, console::printable};
+use crate::{Failure, console::printable};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct GenerateArguments {
@@ -32,8 +31,8 @@ pub(super) struct GenerateArguments {
     #[arg(long, value_name = "T", default_value_t = 0.8, allow_negative_numbers = true)]
     temperature: f64,
     /// Sample from the N likeliest tokens only, at least 1
-    #[arg(long, value_name = "N", value_parser = at_least::<1>)]
-    top_k: Option<u64>,
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    top_k: Option<usize>,
     /// Sample from the likeliest tokens only, which together have this probability
     #[arg(long, value_name = "P", allow_negative_numbers = true)]
     top_p: Option<f64>,
@@ -50,7 +49,8 @@ struct Generated<'a> {
 }
 
 pub(super) fn run(arguments: &GenerateArguments, output: &Output) -> Result<(), Failure> {
-    let sampling = arguments.sampling()?;
+    let sampling = arguments.sampling();
+    sampling.check()?;
     let path = model_of(&arguments.run)?;
     let (device, _) = device::open()?;
     let model = Model::<Selected>::read(&path, &device)?;
@@ -74,20 +74,12 @@ pub(super) fn run(arguments: &GenerateArguments, output: &Output) -> Result<(), 
 }
 
 impl GenerateArguments {
-    fn sampling(&self) -> Result<Sampling, Failure> {
-        let wrong = |message: &str, help: &str| Failure::new(ExitCode::Usage, message, help);
-        if !(self.temperature >= 0.0 && self.temperature.is_finite()) {
-            let help = "use 0 for the likeliest text, 1 for the model's own distribution";
-            return Err(wrong("`--temperature` must be at least 0", help));
-        }
-        if self.top_p.is_some_and(|share| !(share > 0.0 && share <= 1.0)) {
-            return Err(wrong("`--top-p` must be above 0 and at most 1", "0.9 is usual"));
-        }
-        Ok(Sampling {
+    fn sampling(&self) -> Sampling {
+        Sampling {
             temperature: self.temperature,
-            top_k: self.top_k.map(|count| usize::try_from(count).unwrap_or(usize::MAX)),
+            top_k: self.top_k,
             top_p: self.top_p,
             seed: self.seed,
-        })
+        }
     }
 }

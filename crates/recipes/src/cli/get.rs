@@ -7,7 +7,8 @@ use serde::Serialize;
 
 use super::output::Output;
 use crate::{
-    Console, Failure, ProgressMode,
+    Failure,
+    console::{Console, ProgressMode},
     download::{self, DownloadError},
     shell::quoted,
 };

@@ -3,22 +3,13 @@
 use std::{
     collections::{BTreeMap, HashSet},
     path::PathBuf,
-    sync::Arc,
 };
 
 use clap::ValueEnum;
 use data::{
-    CategoryEncoding, Column, ColumnKind, DataError, ImageSource, ImageSplits, ImagesInMemory,
-    SharedFiles, TableSplits, TokenKind,
-    cifar10::read_cifar10,
-    contact_sheet,
+    CategoryEncoding, Column, ColumnKind, DataError, TableSplits, TokenKind, contact_sheet,
     csv_table::{CsvOptions, TargetColumn, read_csv},
-    drawn::{digits, shapes},
-    idx::read_idx,
-    image_folder::{
-        ImageFolderOptions, OnBadImage, PreparedImages, SkipReport, SkippedImage,
-        open_image_folder, shared_images,
-    },
+    image_folder::OnBadImage,
     npy::{NpyOptions, read_npy},
     text::{Streams, TextOptions, read_text},
 };
@@ -27,14 +18,18 @@ use serde_json::Value;
 
 use super::{
     augmented,
-    output::{Output, refuse_other_format, refuse_unwritable, shortened},
+    output::{Output, refuse_output},
 };
 use crate::{
-    Console, ExitCode, Failure, ProgressMode,
+    ExitCode, Failure,
     class_weights::counts,
-    config::FOLDER_SIDE,
-    image_set::load_or_prepare,
+    cnn,
+    config::{Drawing, ImageConfig, ImageData, ImageOrigin, SettingsLayer},
+    console::{Console, ProgressMode},
+    image_set::{Found, problem_with},
+    initial_weights::FixedNetwork,
     lstm, lstm_char,
+    names::shortened,
     numbers::{counted, grouped, percent, significant},
 };
 
@@ -150,10 +145,10 @@ pub(super) fn run(
     output: &Output,
 ) -> Result<(), Failure> {
     arguments.refuse_of_other_sources()?;
-    let options = augmented::parse(&arguments.augment)?;
+    let augment = arguments.augment.iter().map(|setting| SettingsLayer::augment(setting));
+    let config: ImageConfig<FixedNetwork> = cnn::RECIPE.resolve(augment.collect())?;
     if let Some(path) = &arguments.sheet {
-        refuse_other_format(path, "--sheet", "PNG", &["png"])?;
-        refuse_unwritable(path, "--sheet", arguments.force)?;
+        refuse_output(path, "--sheet", "PNG", &["png"], arguments.force)?;
     }
     let (mut inspection, images) = match arguments.source {
         Source::Csv => (inspect_csv(arguments)?, None),
@@ -164,19 +159,21 @@ pub(super) fn run(
         }
         Source::Text => (inspect_text(arguments)?, None),
         source => {
-            let found = read_images(arguments, &mut Console::new(progress))?;
+            let found = read_images(arguments, config.data, &mut Console::new(progress))?;
             (images(source, &found)?, Some(found.train))
         }
     };
     if let (Some(path), Some(images)) = (&arguments.sheet, images) {
         let rows = images.classes().join(", ");
-        let columns = options.as_ref().map_or("", |_| "; only the first column is not augmented");
+        let (columns, png) = match arguments.augment.is_empty() {
+            true => ("", contact_sheet(&*images, COLUMNS)?),
+            false => (
+                "; only the first column is not augmented",
+                augmented::sheet(images, &config.augment, COLUMNS)?,
+            ),
+        };
         let told = format!("the rows of `{}` from the top: {rows}{columns}", path.display());
         inspection.notes.push(told);
-        let png = match &options {
-            None => contact_sheet(&*images, COLUMNS)?,
-            Some(options) => augmented::sheet(images, options, COLUMNS)?,
-        };
         store::write_whole(path, &png).map_err(Failure::user_data)?;
     }
     output.result(&inspection, describe)
@@ -280,70 +277,32 @@ fn inspect_text(arguments: &InspectArguments) -> Result<Inspection, Failure> {
     })
 }
 
-/// The images of a source.
-struct FoundImages {
-    train: Arc<dyn ImageSource>,
-    /// How many images the other splits have.
-    others: Vec<(&'static str, usize)>,
-    /// Of all splits.
-    skipped: Vec<SkippedImage>,
-    notes: Vec<String>,
-}
-
-impl From<ImageSplits> for FoundImages {
-    fn from(ImageSplits { train, test }: ImageSplits) -> Self {
-        let others = test.iter().map(|test| ("test", test.labels().len())).collect();
-        Self { train: Arc::new(train), others, skipped: Vec::new(), notes: Vec::new() }
-    }
-}
-
+/// Every image of every split; none is held out.
+///
+/// - `settings`: those of a recipe
 fn read_images(
     arguments: &InspectArguments,
+    settings: ImageData,
     console: &mut Console,
-) -> Result<FoundImages, Failure> {
-    let drawn = |draw: fn(_, _) -> Result<ImagesInMemory, DataError>| {
-        Ok::<_, DataError>(ImageSplits { train: draw(0..DRAWN, 0)?, test: None })
+) -> Result<Found, Failure> {
+    let source = match arguments.source {
+        Source::Idx => ImageOrigin::Idx,
+        Source::Cifar10 => ImageOrigin::Cifar10,
+        Source::ImageFolder => ImageOrigin::ImageFolder,
+        _ => ImageOrigin::Synthetic,
     };
-    Ok(match arguments.source {
-        Source::Digits => drawn(digits)?.into(),
-        Source::Shapes => drawn(shapes)?.into(),
-        Source::Cifar10 => read_cifar10(&arguments.path()?)?.into(),
-        Source::ImageFolder => read_folder(arguments, console)?,
-        _ => read_idx(&arguments.path()?)?.into(),
-    })
-}
-
-/// Decodes every picture of every split.
-fn read_folder(
-    arguments: &InspectArguments,
-    console: &mut Console,
-) -> Result<FoundImages, Failure> {
-    let options = ImageFolderOptions {
+    let is_drawn = source == ImageOrigin::Synthetic;
+    let data = ImageData {
+        source,
+        drawing: if arguments.source == Source::Shapes { Drawing::Shapes } else { Drawing::Digits },
+        samples: DRAWN,
+        path: if is_drawn { None } else { Some(arguments.path()?) },
+        size: arguments.size,
         on_bad_image: OnBadImage::Skip, // so that every problem is found
-        ..ImageFolderOptions::new(arguments.path()?, [arguments.size.unwrap_or(FOLDER_SIDE); 2])
+        validation: Some(0.0),
+        ..settings
     };
-    let folder = open_image_folder(&options)?;
-    let mut notes = Vec::from_iter(folder.note());
-    notes.extend(folder.train.notes());
-    let mut progress = console.progress();
-    let mut progress = |done, of| progress("decoding images", done, of);
-    let (train, SkipReport { mut skipped, .. }) = load_or_prepare(folder.train, &mut progress)?;
-    let (mut others, mut held_out) = (Vec::new(), [None, None]);
-    let splits = [("validation", folder.validation), ("test", folder.test)];
-    for ((name, split), images) in splits.into_iter().zip(&mut held_out) {
-        let Some(split) = split else { continue };
-        notes.extend(split.notes());
-        let (prepared, report) = split.prepare(&mut progress)?;
-        others.push((name, prepared.labels().len()));
-        skipped.extend(report.skipped);
-        *images = Some(prepared);
-    }
-    let [validation, test] =
-        held_out.each_ref().map(|images| images.as_ref().map(PreparedImages::folder));
-    let shared = shared_images([Some(train.folder()), validation, test]);
-    notes.extend(shared.iter().map(SharedFiles::note));
-    notes.extend(train.note_on_labels());
-    Ok(FoundImages { train: Arc::new(train), others, skipped, notes })
+    Found::read(&data, 0, &mut console.progress())
 }
 
 fn table(source: Source, splits: &TableSplits) -> Inspection {
@@ -364,8 +323,10 @@ fn table(source: Source, splits: &TableSplits) -> Inspection {
     }
 }
 
-fn images(source: Source, found: &FoundImages) -> Result<Inspection, DataError> {
-    let FoundImages { train, others, skipped, notes } = found;
+fn images(source: Source, found: &Found) -> Result<Inspection, DataError> {
+    let Found { train, validation, test, notes, skipped, .. } = found;
+    let others = [("validation", validation), ("test", test)].into_iter();
+    let others = others.filter_map(|(name, split)| Some((name, split.as_ref()?.labels().len())));
     let shape = train.shape();
     let (mut pixels, mut extremes) = (vec![0; shape.bytes()], Vec::new());
     for index in 0..train.labels().len() {
@@ -376,16 +337,13 @@ fn images(source: Source, found: &FoundImages) -> Result<Inspection, DataError> 
     Ok(Inspection {
         source,
         samples: train.labels().len(),
-        splits: [("train", train.labels().len())].into_iter().chain(others.clone()).collect(),
+        splits: [("train", train.labels().len())].into_iter().chain(others).collect(),
         classes: by_name(train.labels(), train.classes()),
         shape: vec![shape.channels, shape.height, shape.width],
         columns: Vec::new(),
         range: range(extremes.into_iter().map(f64::from)),
         skipped: skipped.len(),
-        problems: skipped
-            .iter()
-            .map(|image| format!("`{}`: {}", image.path.display(), image.reason))
-            .collect(),
+        problems: skipped.iter().map(problem_with).collect(),
         notes: notes.clone(),
     })
 }
@@ -433,13 +391,14 @@ fn describe(inspection: &Inspection) -> String {
     text
 }
 
-/// Names as wide as the widest, within limits; longer ones are cut short.
+/// Names as wide as the widest, within limits; longer ones are shortened.
 fn padded<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
     const WIDTHS: [usize; 2] = [17, 40];
     let names: Vec<&str> = names.collect();
     let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
     let width = longest.clamp(WIDTHS[0], WIDTHS[1]);
-    names.iter().map(|name| format!("{:<width$}", shortened(name, width))).collect()
+    let on_a_line = |name: &&str| shortened(&name.replace('\n', " "), width);
+    names.iter().map(|name| format!("{:<width$}", on_a_line(name))).collect()
 }
 
 /// How many columns there are of each kind.

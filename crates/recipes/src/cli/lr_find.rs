@@ -3,15 +3,16 @@
 use std::path::PathBuf;
 
 use super::{
-    arguments::{Common, RecipeParser, at_least},
-    output::{Output, refuse_other_format, refuse_unwritable},
+    arguments::{RecipeParser, at_least},
+    output::{Output, refuse_output},
     signals::stop_on_signals,
     train::recipe_and_layers,
 };
 use crate::{
-    Console, ExitCode, Failure,
+    ExitCode, Failure,
     chart::{Chart, Line},
     config::SettingsLayer,
+    console::{Console, ProgressMode},
     numbers::rounded,
     range_test::{Point, Range, RangeTest, range_test},
     registry::Recipe,
@@ -47,7 +48,7 @@ pub(super) struct LrFindArguments {
 
 pub(super) fn run(
     arguments: &LrFindArguments,
-    common: &Common,
+    progress: ProgressMode,
     output: &Output,
 ) -> Result<(), Failure> {
     let &LrFindArguments { from, to, steps, .. } = arguments;
@@ -59,11 +60,10 @@ pub(super) fn run(
         ));
     }
     if let Some(file) = &arguments.output {
-        refuse_other_format(file, "--output", "SVG", &["svg"])?;
-        refuse_unwritable(file, "--output", arguments.force)?;
+        refuse_output(file, "--output", "SVG", &["svg"], arguments.force)?;
     }
     let (recipe, layers) = recipe_and_layers(&arguments.recipe, &arguments.settings)?;
-    let mut console = Console::new(common.progress);
+    let mut console = Console::new(progress);
     let range = Range { from, to, steps };
     let test = range_test(recipe, &layers, range, stop_on_signals(true)?, &mut console)?;
     if let Some(file) = &arguments.output {

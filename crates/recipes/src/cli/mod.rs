@@ -14,6 +14,7 @@ mod inspect;
 mod list;
 mod logger;
 mod lr_find;
+mod model;
 mod output;
 mod panics;
 mod plan;
@@ -109,40 +110,35 @@ fn run(
     if !trains {
         processes::refuse_group(group)?;
     }
+    let progress = arguments.common.progress;
     match arguments.command {
         None => {
             let options = train::TrainArguments::default();
-            train::run(&options, &arguments.common, output, began, group)
+            train::run(&options, progress, output, began, group)
         }
-        Some(Command::Train(options)) => {
-            train::run(&options, &arguments.common, output, began, group)
-        }
-        Some(Command::Plan(options)) => plan::run(&options, &arguments.common, output),
-        Some(Command::LrFind(options)) => lr_find::run(&options, &arguments.common, output),
+        Some(Command::Train(options)) => train::run(&options, progress, output, began, group),
+        Some(Command::Plan(options)) => plan::run(&options, progress, output),
+        Some(Command::LrFind(options)) => lr_find::run(&options, progress, output),
         Some(Command::List) => list::run(output),
-        Some(Command::Resume(options)) => {
-            resume::run(&options, &arguments.common, output, began, group)
-        }
+        Some(Command::Resume(options)) => resume::run(&options, progress, output, began, group),
         Some(Command::VerifyResume(options)) => {
-            verify_resume::run(&options, &arguments.common, output, group)
+            verify_resume::run(&options, progress, output, group)
         }
         Some(Command::Predict(options)) => predict::run(&options, output),
         Some(Command::Generate(options)) => generate::run(&options, output),
-        Some(Command::Eval(options)) => eval::run(&options, arguments.common.progress, output),
+        Some(Command::Eval(options)) => eval::run(&options, progress, output),
         Some(Command::Export(options)) => export::run(&options, output),
-        Some(Command::Report(options)) => report::run(&options, arguments.common.progress, output),
+        Some(Command::Report(options)) => report::run(&options, progress, output),
         Some(Command::Compare(options)) => compare::run(&options, output),
         Some(Command::Copy(options)) => copy::run(&options, output),
         #[cfg(feature = "download")]
         Some(Command::Data { command: DataCommand::Get(options) }) => {
-            get::run(&options, arguments.common.progress, output)
+            get::run(&options, progress, output)
         }
         Some(Command::Data { command: DataCommand::Inspect(options) }) => {
-            inspect::run(&options, arguments.common.progress, output)
+            inspect::run(&options, progress, output)
         }
-        Some(Command::Devices(options)) => {
-            devices::run(&options, arguments.common.progress, output)
-        }
+        Some(Command::Devices(options)) => devices::run(&options, progress, output),
         Some(Command::Completions { shell }) => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Arguments::command(), "recipes", &mut script);

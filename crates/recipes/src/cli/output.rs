@@ -3,6 +3,7 @@
 use std::{
     cell::Cell,
     env,
+    ffi::OsStr,
     io::{self, ErrorKind, IsTerminal, Write, stderr, stdout},
     path::Path,
 };
@@ -153,27 +154,41 @@ pub(super) fn print_failure(failure: &Failure) {
     }
 }
 
-/// Refuses a file in a folder that does not exist, and to overwrite one, unless that was asked for:
-/// to be called before the work whose result the file is to hold.
+/// Refuses a file whose ending is that of another format, or in a folder that does not exist, and to
+/// overwrite one unless that was asked for: to be called before the work whose result the file is to
+/// hold.
 ///
-/// - `option`: the option that names another file
-pub(super) fn refuse_unwritable(file: &Path, option: &str, force: bool) -> Result<(), Failure> {
+/// - `option`: the option that names the file
+/// - `format`: what is written
+/// - `endings`: those of the format, the usual one first
+pub(super) fn refuse_output(
+    file: &Path,
+    option: &str,
+    format: &str,
+    endings: &[&str],
+    force: bool,
+) -> Result<(), Failure> {
+    let (shown, usual) = (file.display(), endings[0]);
+    let is_other = |given: &OsStr| !endings.iter().any(|ending| given.eq_ignore_ascii_case(ending));
+    if file.extension().is_some_and(is_other) {
+        return Err(Failure::new(
+            ExitCode::Usage,
+            format!("`{option}` writes {format}, but `{shown}` does not end in `.{usual}`"),
+            format!("name a file that ends in `.{usual}`"),
+        ));
+    }
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
     if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
         return Err(Failure::new(
             ExitCode::UserData,
-            format!(
-                "`{}` cannot be written: there is no folder `{}`",
-                file.display(),
-                folder.display()
-            ),
+            format!("`{shown}` cannot be written: there is no folder `{}`", folder.display()),
             format!("create the folder, or name another file with `{option}`"),
         ));
     }
     if file.exists() && !file.is_file() {
         return Err(Failure::new(
             ExitCode::UserData,
-            format!("`{}` is no regular file, and would be replaced by one", file.display()),
+            format!("`{shown}` is not a regular file, and would be replaced by one"),
             format!("name another file with `{option}`"),
         ));
     }
@@ -182,40 +197,9 @@ pub(super) fn refuse_unwritable(file: &Path, option: &str, force: bool) -> Resul
     }
     Err(Failure::new(
         ExitCode::UserData,
-        format!("`{}` already exists", file.display()),
+        format!("`{shown}` already exists"),
         format!("name another file with `{option}`, or replace it with `--force`"),
     ))
-}
-
-/// Refuses a file whose ending is that of another format.
-///
-/// - `option`: the option that names the file
-/// - `format`: what is written
-/// - `endings`: those of the format, the usual one first
-pub(super) fn refuse_other_format(
-    file: &Path,
-    option: &str,
-    format: &str,
-    endings: &[&str],
-) -> Result<(), Failure> {
-    let Some(given) = file.extension() else { return Ok(()) };
-    if endings.iter().any(|ending| given.eq_ignore_ascii_case(ending)) {
-        return Ok(());
-    }
-    Err(Failure::new(
-        ExitCode::Usage,
-        format!("`{option}` writes {format}, and `{}` is called otherwise", file.display()),
-        format!("name a file that ends in `.{}`", endings[0]),
-    ))
-}
-
-/// A text on one line, of so many characters at most.
-pub(super) fn shortened(text: &str, most: usize) -> String {
-    let text = text.replace('\n', " ");
-    match text.chars().count() > most {
-        true => text.chars().take(most - 1).chain(['…']).collect(),
-        false => text,
-    }
 }
 
 #[cfg(test)]

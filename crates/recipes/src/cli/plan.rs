@@ -6,15 +6,18 @@ use backend::{Precision, device};
 use serde::Serialize;
 
 use super::{
-    arguments::{Common, RecipeParser},
-    output::{Output, aligned, indented, refuse_other_format, refuse_unwritable},
+    arguments::RecipeParser,
+    output::{Output, aligned, indented, refuse_output},
     train::recipe_and_layers,
 };
 use crate::{
-    Console, Failure, MemoryBytes, Plan,
+    Failure,
     chart::{Chart, Line},
+    console::{Console, ProgressMode},
+    memory::MemoryBytes,
     numbers::{counted, duration, grouped, size},
     peaks::{self, known_peaks},
+    plan::Plan,
     text_chart::text_chart,
 };
 
@@ -63,15 +66,14 @@ struct Speed {
 
 pub(super) fn run(
     arguments: &PlanArguments,
-    common: &Common,
+    progress: ProgressMode,
     output: &Output,
 ) -> Result<(), Failure> {
     if let Some(file) = &arguments.svg {
-        refuse_other_format(file, "--svg", "SVG", &["svg"])?;
-        refuse_unwritable(file, "--svg", arguments.force)?;
+        refuse_output(file, "--svg", "SVG", &["svg"], arguments.force)?;
     }
     let (recipe, layers) = recipe_and_layers(&arguments.recipe, &arguments.settings)?;
-    let mut console = Console::new(common.progress);
+    let mut console = Console::new(progress);
     let plan = (recipe.plan)(layers, &mut console.progress())?;
 
     let (opened, device) = device::open()?;

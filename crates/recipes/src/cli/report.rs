@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use clap::ValueHint;
 use serde::Serialize;
 
-use super::output::{Output, print_note, refuse_other_format, refuse_unwritable};
+use super::output::{Output, print_note, refuse_output};
 use crate::{
-    Console, Failure, ProgressMode, Summary,
+    Failure, Summary,
+    console::{Console, ProgressMode},
     report::{self, REPORT},
 };
 
@@ -39,8 +40,7 @@ pub(super) fn run(
 ) -> Result<(), Failure> {
     let file = match &arguments.output {
         Some(file) => {
-            refuse_other_format(file, "--output", "HTML", &["html", "htm"])?;
-            refuse_unwritable(file, "--output", arguments.force)?;
+            refuse_output(file, "--output", "HTML", &["html", "htm"], arguments.force)?;
             file.clone()
         }
         None => arguments.run.join(REPORT),

@@ -9,19 +9,19 @@ use clap::ValueHint;
 use training::{EndStatus, Group, newest_step};
 
 use super::{
-    arguments::Common,
     export::EXPORTS,
+    model::unusable_model,
     output::{Output, print_note},
     panics::caught,
-    predict::unusable_model,
     processes::check_alike,
     report::write_at_the_end,
     signals::stop_on_signals,
     train::{Ended, describe, or_resume, tell_interruption},
 };
 use crate::{
-    Console, Failure, Start, Summary,
+    Failure, Start, Summary,
     config::SettingsLayer,
+    console::{Console, ProgressMode},
     initial_weights::refuse_others,
     paths::{self, or_moved},
     record::{Record, config_of},
@@ -49,7 +49,7 @@ pub(super) struct ResumeArguments {
 
 pub(super) fn run(
     arguments: &ResumeArguments,
-    common: &Common,
+    progress: ProgressMode,
     output: &Output,
     began: Instant,
     group: &Group,
@@ -72,7 +72,7 @@ pub(super) fn run(
     }
 
     check_alike(group, &layers)?;
-    let mut console = Console::new(common.progress);
+    let mut console = Console::new(progress);
     let start = Start {
         interrupt: stop_on_signals(group.leads())?,
         resumes: true,

@@ -54,8 +54,8 @@ pub(super) fn stop_on_signals(tells: bool) -> Result<Stop, Failure> {
             thread::sleep(SOON);
             if !HAS_ENDED.load(Ordering::Relaxed) {
                 print_note(
-                    "stopping after the current step, or before the first one; once more to stop at \
-                     once",
+                    "stopping after the current step, or before the first; send the signal again to \
+                     stop at once",
                 );
             }
         });

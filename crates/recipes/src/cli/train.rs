@@ -9,7 +9,7 @@ use serde::Serialize;
 use training::{EndStatus, Group, newest_step};
 
 use super::{
-    arguments::{Common, RecipeParser},
+    arguments::RecipeParser,
     output::Output,
     panics::caught,
     processes::{check_alike, of_first},
@@ -17,8 +17,9 @@ use super::{
     signals::stop_on_signals,
 };
 use crate::{
-    Console, ExitCode, Failure, Start, Summary, cnn,
+    ExitCode, Failure, Start, Summary, cnn,
     config::SettingsLayer,
+    console::{Console, ProgressMode},
     lstm_char, mlp,
     numbers::{counted, duration, grouped, listed},
     paths,
@@ -50,7 +51,7 @@ pub(super) struct TrainArguments {
 
 pub(super) fn run(
     arguments: &TrainArguments,
-    common: &Common,
+    progress: ProgressMode,
     output: &Output,
     began: Instant,
     group: &Group,
@@ -61,7 +62,7 @@ pub(super) fn run(
     layers.extend(arguments.max_steps.map(SettingsLayer::max_steps));
     check_alike(group, &layers)?;
 
-    let mut console = Console::new(common.progress);
+    let mut console = Console::new(progress);
     // The first process chooses the directory, before anything is read that takes its time.
     let reserved = match &arguments.run_dir {
         None if group.leads() => Some(Reserved::below(Path::new("runs"), recipe.name)?),

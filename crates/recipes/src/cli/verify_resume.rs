@@ -3,14 +3,15 @@
 use training::Group;
 
 use super::{
-    arguments::{Common, RecipeParser, at_least},
+    arguments::{RecipeParser, at_least},
     output::Output,
     processes::check_alike,
     signals::stop_on_signals,
     train::recipe_and_layers,
 };
 use crate::{
-    Console, ExitCode, Failure,
+    ExitCode, Failure,
+    console::{Console, ProgressMode},
     resume_check::{ResumeCheck, Runs},
 };
 
@@ -29,13 +30,13 @@ pub(super) struct VerifyArguments {
 
 pub(super) fn run(
     arguments: &VerifyArguments,
-    common: &Common,
+    progress: ProgressMode,
     output: &Output,
     group: &Group,
 ) -> Result<(), Failure> {
     let (recipe, layers) = recipe_and_layers(&arguments.recipe, &arguments.settings)?;
     check_alike(group, &layers)?;
-    let mut console = Console::new(common.progress);
+    let mut console = Console::new(progress);
     let interrupt = stop_on_signals(group.leads())?;
     let runs = Runs { recipe, layers: &layers, steps: arguments.steps, interrupt, group };
     let check = runs.verify(&mut |task, done, of| console.on_preparation(task, done, of))?;

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::row::Row;
 use crate::{
     config::{SYNTHETIC_IMAGE_KEYS, SYNTHETIC_TABLE_KEYS},
-    report::same,
+    settings::same,
 };
 
 /// The source that alone reads some settings: a run on files has these at its recipe's values, which
@@ -27,9 +27,9 @@ pub(super) fn remove_ignored(settings: &mut BTreeMap<String, Value>) {
     }
 }
 
-/// The settings that differ, without those that only some rows have, all with the same value, which
-/// is their recipe's own; and the data, by the beginning of their hash, where rows differ in nothing
-/// else, or were to have the same.
+/// The settings that differ. One that only some rows have is left out if all of those have their recipe's
+/// default. Also the data, by the beginning of their hash, where rows differ in nothing else, or were to
+/// have the same.
 pub(super) fn differences(rows: &[Row]) -> BTreeMap<String, Vec<Value>> {
     let defaults: Vec<BTreeMap<String, Value>> = rows.iter().map(Row::defaults).collect();
     let keys = rows.iter().flat_map(|row| row.settings.keys());
@@ -65,7 +65,7 @@ pub(super) fn differences(rows: &[Row]) -> BTreeMap<String, Vec<Value>> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
+    use std::{collections::BTreeSet, ops::ControlFlow};
 
     use serde_json::json;
 
@@ -134,8 +134,10 @@ mod tests {
                     Some(_) => "linear",
                 };
                 let settings = [format!("data.source={source}"), format!("{key}={other}")];
-                let told =
-                    (recipe.plan)(SettingsLayer::sets(&settings), &mut |_, _, _| ()).unwrap_err();
+                let told = (recipe.plan)(SettingsLayer::sets(&settings), &mut |_, _, _| {
+                    ControlFlow::Continue(())
+                })
+                .unwrap_err();
                 let expected = format!("`{key}` has no effect with `data.source = \"{source}\"`");
                 assert!(told.to_string().contains(&expected), "{}: {told}", recipe.name);
                 refused.insert(key);

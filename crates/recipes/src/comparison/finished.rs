@@ -11,10 +11,10 @@ use serde_json::{Value, json};
 use super::differences::remove_ignored;
 use crate::{
     Summary,
+    numbers::ordered,
     paths::PATHS,
     record::Record,
     registry::{self, Recipe},
-    run_directory::ordered,
     settings::{NO_FILE, WEIGHTS},
 };
 

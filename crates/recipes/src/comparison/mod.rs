@@ -20,7 +20,8 @@ use crate::{
     chart::{self, Chart},
     names::shortened,
     record::{End, Record},
-    report::{overlaid, shown},
+    report::overlaid,
+    settings::shown,
     shell::quoted_path,
 };
 
@@ -395,11 +396,14 @@ mod tests {
     #[test]
     fn what_is_left_out_is_as_in_the_recipe() {
         let mut runs = [run("a", 0, 0.1, 0.5), run("b", 1, 0.1, 0.6)];
-        let balanced = json!("balanced");
-        runs[0].record.settings.insert("data.class_weights".to_owned(), balanced.clone());
+        for run in &mut runs {
+            run.record.recipe = "resnet".to_owned();
+        }
+        let key = "training.sync_batch_norm";
+        runs[0].record.settings.insert(key.to_owned(), json!(true));
         let runs = runs.map(|Finished { record, summary, .. }| Finished::of(record, summary));
         let differences = Runs { finished: runs.into(), notes: Vec::new() }.compare().differences;
-        assert_eq!(differences["data.class_weights"], [balanced, json!("equal")]);
+        assert_eq!(differences[key], [json!(true), json!(false)]);
     }
 
     #[test]

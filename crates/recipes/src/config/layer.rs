@@ -5,11 +5,11 @@ use std::{fs, io, path::Path, rc::Rc};
 use toml::de::{DeTable, DeValue};
 
 use super::{
-    mismatch::{RECIPE, must_be},
-    problem::{Problem, Problems, shortened},
+    mismatch::{LONGEST, RECIPE, must_be},
+    problem::{Problem, Problems},
     tree::{Node, Origin, Table, Value},
 };
-use crate::shell::quoted_path;
+use crate::{names::shortened, shell::quoted_path};
 
 /// Settings from one source, with the place of each, not yet checked against any configuration.
 ///
@@ -46,11 +46,14 @@ impl SettingsLayer {
     /// `data.path=2024` names a file. Nothing after the `=` (or `""`, here and in files) unsets an
     /// optional key.
     pub fn set(argument: &str) -> Self {
-        let place = format!("--set {argument}");
-        match assignment(argument) {
-            Ok((path, value)) => Self::option(&place, &path, value),
-            Err(problem) => Self::unusable(&place, problem),
-        }
+        let form = "`--set key=value`, such as `--set training.epochs=5`";
+        Self::assigned(&format!("--set {argument}"), argument, form)
+    }
+
+    /// An argument of `--augment`: as that of `--set`, its key one of the table `[augment]`.
+    pub(crate) fn augment(argument: &str) -> Self {
+        let form = "`--augment key=value`, such as `--augment rotate=15`";
+        Self::assigned(&format!("--augment {argument}"), &format!("augment.{argument}"), form)
     }
 
     /// Each of these arguments of `--set`.
@@ -165,6 +168,16 @@ impl SettingsLayer {
         Self { place, table, problems }
     }
 
+    /// A layer of one setting, written as an assignment.
+    ///
+    /// - `form`: how the option is written
+    fn assigned(place: &str, argument: &str, form: &str) -> Self {
+        match assignment(argument, place, form) {
+            Ok((path, value)) => Self::option(place, &path, value),
+            Err(problem) => Self::unusable(place, problem),
+        }
+    }
+
     /// A layer of one setting.
     fn option(place: &str, path: &[impl AsRef<str>], argument: &str) -> Self {
         let origin = Origin { place: place.into(), line: None };
@@ -200,7 +213,7 @@ fn syntax_problem(errors: &[toml::de::Error], place: &str, lines: &Lines<'_>) ->
     Some(match lines.text(position).trim() {
         "" => problem,
         text => {
-            let line = format!("the line is `{}`", shortened(text));
+            let line = format!("the line is `{}`", shortened(text, LONGEST));
             problem.with_help(line + usual_slip(text).unwrap_or_default())
         }
     })
@@ -222,18 +235,22 @@ fn usual_slip(line: &str) -> Option<&'static str> {
     }
 }
 
-/// Splits the argument of `--set` into a path and the text of a value.
-fn assignment(argument: &str) -> Result<(Vec<String>, &str), Problem> {
-    let wrong = |what: &str, help: &str| {
-        let message = format!("{what}, in --set {argument}");
-        Err(Problem::new(message).with_help(help))
-    };
-    let form = "write `--set key=value`, such as `--set training.epochs=5`";
+/// Splits `key=value` into a path and the text of a value.
+///
+/// - `place`: the option
+/// - `form`: how it is written
+fn assignment<'a>(
+    argument: &'a str,
+    place: &str,
+    form: &str,
+) -> Result<(Vec<String>, &'a str), Problem> {
+    let wrong =
+        |what: &str, help: &str| Err(Problem::new(format!("{what}, in {place}")).with_help(help));
     let Some((key, value)) = argument.split_once('=') else {
-        return wrong("`=` is missing", form);
+        return wrong("`=` is missing", &format!("write {form}"));
     };
     if key.trim().is_empty() {
-        return wrong("a key is missing", form);
+        return wrong("a key is missing", &format!("write {form}"));
     }
     // A quoted name may have a `=` of its own, before which the key is not whole.
     let mut splits = argument.match_indices('=').map(|(at, _)| argument.split_at(at));

@@ -5,9 +5,13 @@ use std::fmt;
 use serde::de::{Error, Expected, Unexpected};
 
 use super::{
-    problem::{Problem, nearest, shortened, usual_name},
+    problem::{Problem, nearest, usual_name},
     tree::{Node, Step, Table, Value, dotted},
 };
+use crate::names::shortened;
+
+/// The most letters of a value or a line that are quoted.
+pub(super) const LONGEST: usize = 60;
 
 /// What serde found wrong, and the path to it from the top of the configuration.
 #[derive(Debug)]
@@ -132,7 +136,7 @@ impl std::error::Error for Mismatch {}
 pub(super) fn must_be(key: &str, expected: &str, node: Option<&Node>, usual: &Table) -> Problem {
     let found = match node.map(|node| &node.value) {
         Some(Value::Table(_)) => ", found a table".to_owned(),
-        Some(value) => format!(", found `{}`", shortened(&value.to_string())),
+        Some(value) => format!(", found `{}`", shortened(&value.to_string(), LONGEST)),
         None => String::new(),
     };
     let problem = Problem::new(placed(format!("`{key}` must be {expected}{found}"), node));
@@ -141,7 +145,7 @@ pub(super) fn must_be(key: &str, expected: &str, node: Option<&Node>, usual: &Ta
         && let Some((rest, kind)) = first_leaf(inner)
     {
         let example = format!("--set 'data.columns.\"{column}.{rest}\"={kind}'");
-        return problem.with_help(format!("a name with a point stands in quotes, as {example}"));
+        return problem.with_help(format!("put a name that contains a dot in quotes: {example}"));
     }
     match usual.given(key) {
         Some(Node { value: Value::Table(_), .. }) | None => problem,

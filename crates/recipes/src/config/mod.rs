@@ -77,7 +77,6 @@ pub(crate) use self::{
     problem::usual_name,
     schema::{
         FOLDER_SIDE, SYNTHETIC_IMAGE_KEYS, SYNTHETIC_TABLE_KEYS, check_dropout, check_widths,
-        is_no_dropout,
     },
 };
 

@@ -47,15 +47,6 @@ impl From<Problem> for Problems {
     }
 }
 
-impl<'a> IntoIterator for &'a Problems {
-    type Item = &'a Problem;
-    type IntoIter = std::slice::Iter<'a, Problem>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.iter()
-    }
-}
-
 impl fmt::Display for Problems {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (position, problem) in self.iter().enumerate() {
@@ -77,26 +68,5 @@ pub(crate) fn usual_name(word: &str) -> &str {
         "batch" => "batch_size",
         "data" => "path",
         word => word,
-    }
-}
-
-/// A text, cut if it is too long to quote.
-pub(super) fn shortened(text: &str) -> String {
-    const LONGEST: usize = 60;
-    match text.char_indices().nth(LONGEST) {
-        Some((end, _)) => format!("{}..", &text[..end]),
-        None => text.to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::shortened;
-
-    #[test]
-    fn long_texts_are_cut_between_characters() {
-        assert_eq!(shortened("short"), "short");
-        assert_eq!(shortened(&"ü".repeat(60)), "ü".repeat(60));
-        assert_eq!(shortened(&"ü".repeat(61)), format!("{}..", "ü".repeat(60)));
     }
 }

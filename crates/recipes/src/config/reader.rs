@@ -24,27 +24,6 @@ pub(super) fn read<C: DeserializeOwned>(table: &Table) -> Result<C, Mismatch> {
     C::deserialize(MapAccessDeserializer::new(Entries::new(table)))
 }
 
-/// Integers of every width: other types and values out of range get different messages.
-macro_rules! deserialize_integers {
-    ($($method:ident $visit:ident $integer:ty,)*) => {$(
-        fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mismatch> {
-            let Value::Integer(integer) = self.value else {
-                return Err(Mismatch::wrong("a whole number"));
-            };
-            let integer = <$integer>::try_from(integer).map_err(|_| {
-                Mismatch::wrong(if integer < 0 && <$integer>::MIN == 0 {
-                    "a whole number that is not negative".to_owned()
-                } else if integer < 0 {
-                    format!("a whole number of at least {}", <$integer>::MIN)
-                } else {
-                    format!("a whole number of at most {}", <$integer>::MAX)
-                })
-            })?;
-            visitor.$visit(integer)
-        }
-    )*};
-}
-
 impl<'de> Deserializer<'de> for &'de Node {
     type Error = Mismatch;
 
@@ -67,15 +46,18 @@ impl<'de> Deserializer<'de> for &'de Node {
         }
     }
 
-    deserialize_integers! {
-        deserialize_u8 visit_u8 u8,
-        deserialize_u16 visit_u16 u16,
-        deserialize_u32 visit_u32 u32,
-        deserialize_u64 visit_u64 u64,
-        deserialize_i8 visit_i8 i8,
-        deserialize_i16 visit_i16 i16,
-        deserialize_i32 visit_i32 i32,
-        deserialize_i64 visit_i64 i64,
+    /// The one integer type of settings, `usize` included.
+    fn deserialize_u64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mismatch> {
+        let Value::Integer(integer) = self.value else {
+            return Err(Mismatch::wrong("a whole number"));
+        };
+        let integer = u64::try_from(integer).map_err(|_| {
+            Mismatch::wrong(match integer < 0 {
+                true => "a whole number that is not negative".to_owned(),
+                false => format!("a whole number of at most {}", u64::MAX),
+            })
+        })?;
+        visitor.visit_u64(integer)
     }
 
     fn deserialize_f64<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mismatch> {
@@ -84,10 +66,6 @@ impl<'de> Deserializer<'de> for &'de Node {
             Value::Integer(integer) => visitor.visit_f64(integer as f64),
             _ => Err(Mismatch::wrong("a number")),
         }
-    }
-
-    fn deserialize_f32<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mismatch> {
-        self.deserialize_f64(visitor)
     }
 
     fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Mismatch> {
@@ -116,14 +94,6 @@ impl<'de> Deserializer<'de> for &'de Node {
     /// As [`or_empty`](super::or_empty) expects of a format whose values can be absent.
     fn is_human_readable(&self) -> bool {
         false
-    }
-
-    fn deserialize_newtype_struct<V: Visitor<'de>>(
-        self,
-        _name: &'static str,
-        visitor: V,
-    ) -> Result<V::Value, Mismatch> {
-        visitor.visit_newtype_struct(self)
     }
 
     fn deserialize_enum<V: Visitor<'de>>(
@@ -179,7 +149,8 @@ impl<'de> Deserializer<'de> for &'de Node {
     }
 
     forward_to_deserialize_any! {
-        i128 u128 char bytes byte_buf unit unit_struct tuple_struct identifier ignored_any
+        u8 u16 u32 u128 i8 i16 i32 i64 i128 f32 char bytes byte_buf unit unit_struct newtype_struct
+        tuple_struct identifier ignored_any
     }
 }
 

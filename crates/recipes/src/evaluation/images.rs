@@ -9,7 +9,8 @@ use serde::de::IgnoredAny;
 use training::Group;
 
 use super::{
-    EvaluationReport, Examined, hold_data, mistakes::Sample, nothing, or_elsewhere, tally::Tally,
+    EvaluationReport, Examined, check_same_data, mistakes::Sample, nothing_held_out, or_elsewhere,
+    tally::Tally,
 };
 use crate::{
     ExitCode, Failure,
@@ -43,8 +44,8 @@ pub(super) fn examine(
         None => {
             let (images, fingerprint) = read_held_out(&config.data, config.training.seed, progress)
                 .map_err(|error| or_elsewhere(run, error))?;
-            hold_data(run, &fingerprint, model)?;
-            let images = images.ok_or_else(|| nothing(model.description()))?;
+            check_same_data(run, &fingerprint, model)?;
+            let images = images.ok_or_else(|| nothing_held_out(model.description()))?;
             (images.split.unwrap_or("validation"), GivenImages { split: None, ..images })
         }
     };

@@ -122,10 +122,17 @@ impl Check for IgnoredAny {
 }
 
 /// Checks that the samples are those of the run, so that the held-out ones are evaluated.
-fn hold_data(run: &Path, fingerprint: &str, model: &Model<Selected>) -> Result<(), Failure> {
+fn check_same_data(run: &Path, fingerprint: &str, model: &Model<Selected>) -> Result<(), Failure> {
     match data_hash(run) {
         Some(recorded) if recorded == fingerprint => Ok(()),
-        Some(_) => Err(changed(model.description())),
+        Some(_) => Err(Failure::new(
+            ExitCode::UserData,
+            "the run's data has changed since it was trained",
+            format!(
+                "restore it, or name other {} to evaluate on: `--data PATH`",
+                model.description().input()
+            ),
+        )),
         None => Err(Failure::new(
             ExitCode::UserData,
             format!(
@@ -153,19 +160,10 @@ fn or_elsewhere(run: &Path, error: impl Into<Failure>) -> Failure {
 }
 
 /// The error for a run without a split to evaluate on.
-fn nothing(description: &Description) -> Failure {
+fn nothing_held_out(description: &Description) -> Failure {
     Failure::new(
         ExitCode::Usage,
         "the run held nothing out to measure on",
         format!("name {} to evaluate on: `--data PATH`", description.input()),
-    )
-}
-
-/// The error for data that has changed since the model was trained.
-fn changed(description: &Description) -> Failure {
-    Failure::new(
-        ExitCode::UserData,
-        "the run's data has changed since it was trained",
-        format!("restore it, or name other {} to evaluate on: `--data PATH`", description.input()),
     )
 }

@@ -14,9 +14,9 @@ use models::Network;
 use training::Group;
 
 use super::{
-    EvaluationReport, Examined, Mistake, Sample, changed, hold_data,
+    EvaluationReport, Examined, Mistake, Sample, check_same_data,
     mistakes::{MOST, decoded_row, short},
-    nothing, or_elsewhere,
+    nothing_held_out, or_elsewhere,
     tally::Tally,
 };
 use crate::{
@@ -42,7 +42,7 @@ pub(super) fn examine(
     backend::set_arithmetic(config.training.arithmetic);
     let preprocessing = model.description().table()?;
     let Network::Mlp(network) = model.network() else {
-        return Err(changed(model.description()));
+        unreachable!("a file of another network that reads rows is refused");
     };
     let config = mlp::with_choices_made(config);
     let (split, GivenTable { split: given_split, table, notes }) = match data {
@@ -56,11 +56,12 @@ pub(super) fn examine(
         None => {
             let splits = mlp::read(&config, config.training.seed)
                 .map_err(|error| or_elsewhere(run, error))?;
-            hold_data(run, &splits.fingerprint(), model)?;
+            check_same_data(run, &splits.fingerprint(), model)?;
             let notes = splits.shared.iter().map(SharedFiles::note).collect();
             let test = splits.test.map(|table| ("test", table));
             let validation = splits.validation.map(|table| ("validation", table));
-            let (split, table) = test.or(validation).ok_or_else(|| nothing(model.description()))?;
+            let (split, table) =
+                test.or(validation).ok_or_else(|| nothing_held_out(model.description()))?;
             (split, GivenTable { split: None, table, notes })
         }
     };

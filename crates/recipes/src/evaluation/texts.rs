@@ -11,7 +11,7 @@ use inference::Model;
 use models::{Architecture, Network, Positions};
 use training::Group;
 
-use super::{EvaluationReport, Examined, changed, hold_data, nothing, or_elsewhere};
+use super::{EvaluationReport, Examined, check_same_data, nothing_held_out, or_elsewhere};
 use crate::{
     Failure,
     config::{Config, TextData},
@@ -31,7 +31,7 @@ pub(super) fn examine(
     let (Network::TextLstm(network), Architecture::TextLstm(architecture)) =
         (model.network(), &model.description().architecture)
     else {
-        return Err(changed(model.description()));
+        unreachable!("a file of another network that reads a text is refused");
     };
     let length = config.data.sequence_length;
     let mut notes = Vec::new();
@@ -45,11 +45,11 @@ pub(super) fn examine(
             let mut options = config.data.options();
             options.known = (!config.model.weights.are_drawn()).then(|| vocabulary.clone());
             let corpus = read_text(&options).map_err(|error| or_elsewhere(run, error))?;
-            hold_data(run, &corpus.fingerprint(), model)?;
+            check_same_data(run, &corpus.fingerprint(), model)?;
             notes.extend(corpus.shared.iter().map(SharedFiles::note));
             let test = corpus.test.map(|tokens| ("test", tokens));
             test.or(corpus.validation.map(|tokens| ("validation", tokens)))
-                .ok_or_else(|| nothing(model.description()))?
+                .ok_or_else(|| nothing_held_out(model.description()))?
         }
     };
     let beginning = beginning(&tokens, vocabulary);

@@ -11,7 +11,7 @@ use crate::{
     mlp,
     record::Record,
     registry,
-    settings::leaves,
+    settings::{leaves, same, shown},
     vgg,
 };
 
@@ -63,19 +63,6 @@ fn between(usual: &BTreeMap<String, Value>, settings: &BTreeMap<String, Value>) 
         })
     };
     settings.iter().filter_map(changed).collect()
-}
-
-/// Whether two values are equal, however a number is written.
-pub(crate) fn same(a: &Value, b: &Value) -> bool {
-    a == b || (a.is_f64() != b.is_f64() && a.as_f64() == b.as_f64() && a.is_number())
-}
-
-/// A value as written in a file; empty for the empty string, which unsets a key.
-pub(crate) fn shown(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        value => value.to_string(),
-    }
 }
 
 #[cfg(test)]

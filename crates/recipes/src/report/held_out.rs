@@ -36,8 +36,8 @@ pub(super) struct Written {
 }
 
 impl HeldOut {
-    /// What was measured of this model before, or else is measured now and kept with the run, unless it
-    /// has another model meanwhile: a later report needs no data.
+    /// The stored measurement of this model; without one, measures now, and stores the result if the
+    /// model has not changed since, so that a later report needs no data.
     ///
     /// # Errors
     ///

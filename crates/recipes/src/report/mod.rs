@@ -16,11 +16,10 @@ mod verdict;
 // How it is shown.
 mod page;
 
-use std::path::Path;
+use std::{ops::ControlFlow, path::Path};
 
 use self::held_out::HeldOut;
 pub(crate) use self::{
-    changes::{same, shown},
     curves::overlaid,
     page::MOST_IN_MATRIX,
     verdict::{Verdict, stable, stopped_early},
@@ -35,9 +34,9 @@ use crate::{
 /// The report in the directory of a run.
 pub(crate) const REPORT: &str = "report.html";
 
-/// At the end of a run its model is evaluated again if that takes at most so many seconds,
+/// At the end of a run its model is evaluated again if that takes at most so many seconds.
 const WORTH_SECONDS: f64 = 3.0;
-/// or this share of the run.
+/// It is also evaluated again if that takes at most this share of the run.
 const WORTH_SHARE: f64 = 0.05;
 
 /// Writes the report of a run, finished or not, into `file`, atomically. Returns its verdict, and a
@@ -84,7 +83,7 @@ pub(crate) fn write_at_the_end(
 ) -> Result<Verdict, Failure> {
     let record = Record::read(run)?;
     let worth = held_out(&record).is_some_and(measures_at_the_end);
-    let measured = worth.then(|| HeldOut::of(run, &mut |_, _, _| ()));
+    let measured = worth.then(|| HeldOut::of(run, &mut |_, _, _| ControlFlow::Continue(())));
     write_page(&record, measured.as_ref(), ended.as_ref().err(), &run.join(REPORT))
 }
 
@@ -132,7 +131,8 @@ mod tests {
             let json = serde_json::to_vec(&summary).unwrap();
             fs::write(folder.path().join(SUMMARY), json).unwrap();
             let file = folder.path().join(REPORT);
-            let (_, note) = write(folder.path(), &file, &mut |_, _, _| ()).unwrap();
+            let (_, note) =
+                write(folder.path(), &file, &mut |_, _, _| ControlFlow::Continue(())).unwrap();
             let page = fs::read_to_string(&file).unwrap();
             write_at_the_end(folder.path(), &Ok(summary)).unwrap();
             (note, page, fs::read_to_string(&file).unwrap())

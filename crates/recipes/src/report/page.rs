@@ -18,9 +18,9 @@ use crate::{
     Failure,
     chart::{self, Chart},
     evaluation::{EvaluationReport, Mistake, Sample},
-    numbers::{counted, grouped, measure, percent},
+    numbers::{counted, grouped, measure, ordered, percent},
     record::{Record, SampleRecord},
-    run_directory::{CONFIG, ordered},
+    run_directory::CONFIG,
     shell::quoted_path,
 };
 
@@ -32,15 +32,13 @@ const SHORT_NAME: usize = 4;
 const MOST_SAMPLES: usize = 8;
 /// How many of the most confused pairs of classes are named.
 const MOST_PAIRS: usize = 6;
-/// What a line does not break before, where a number stands there.
-const UNITS: [&str; 5] = ["%", "ms", "s", "min", "h"];
 
 #[derive(Template)]
 #[template(path = "report.html")]
 struct Page<'a> {
     style: &'static str,
     title: String,
-    sentence: String,
+    sentence: &'a str,
     /// The further sentences of the verdict.
     notes: &'a [String],
     facts: Vec<(&'static str, String)>,
@@ -156,7 +154,7 @@ pub(super) fn page(
     let page = Page {
         style: chart::STYLE,
         title: format!("{} in {shown}", record.recipe),
-        sentence: unbroken(&verdict.sentence),
+        sentence: &verdict.sentence,
         notes: &verdict.notes,
         facts: facts(record),
         charts: curves(record).iter().map(Chart::inline).collect(),
@@ -177,20 +175,6 @@ pub(super) fn page(
         }),
     };
     page.render().expect("a template fails only where its writer does, and a string does not")
-}
-
-/// The text with each number and its unit on one line.
-fn unbroken(text: &str) -> String {
-    let mut unbroken = String::with_capacity(text.len());
-    for word in text.split(' ') {
-        let is_unit = UNITS.contains(&word.trim_end_matches(['.', ',', ';', ')']));
-        let follows_number = unbroken.ends_with(|last: char| last.is_ascii_digit());
-        if !unbroken.is_empty() {
-            unbroken.push(if is_unit && follows_number { '\u{a0}' } else { ' ' });
-        }
-        unbroken += word;
-    }
-    unbroken
 }
 
 /// At most so many of all, from the first to the last.
@@ -400,13 +384,6 @@ mod tests {
             page(&record, &verdict, None).contains("for its mistakes would take long")
         };
         assert!(shown(serde_json::json!({"loss": 0.5})) && !shown(Value::Null));
-    }
-
-    #[test]
-    fn no_line_begins_with_a_unit() {
-        let told = unbroken("reached 99.1 % on 20 samples after 2 h 20 min, 3 s; 10 s and 5 ms.");
-        let expected = "reached 99.1~% on 20 samples after 2~h 20~min, 3~s; 10~s and 5~ms.";
-        assert_eq!(told, expected.replace('~', "\u{a0}"));
     }
 
     #[test]

@@ -4,7 +4,6 @@ use serde_json::Value;
 use training::{EndStatus, Metrics};
 
 use super::{
-    changes::shown,
     held_out::HeldOut,
     trend::{overfits, still_falls},
 };
@@ -14,6 +13,7 @@ use crate::{
     record::{Record, held_out},
     registry,
     run_directory::CONFIG,
+    settings::shown,
     shell::quoted_path,
 };
 

@@ -300,12 +300,17 @@ fn what_cannot_be_inspected_is_named() {
     check(
         "digits --sheet digits.jpg",
         2,
-        "`--sheet` writes PNG, and `digits.jpg` is called otherwise",
+        "`--sheet` writes PNG, but `digits.jpg` does not end in `.png`",
     );
     let augment = |setting: &str| format!("shapes --sheet shapes.png --augment {setting}");
-    check(&augment("flip=1"), 2, "error: unknown field `flip`");
-    check(&augment("rotat=15"), 2, "help: did you mean `rotate`?");
-    check(&augment("hue=0.7"), 2, "error: `hue` must be between 0 and 0.5");
+    check(&augment("flip=1"), 2, "error: unknown key `augment.flip`, in --augment flip=1\n");
+    check(&augment("rotat=15"), 2, "help: did you mean `augment.rotate`?");
+    check(
+        &augment("hue"),
+        2,
+        "error: `=` is missing, in --augment hue\nhelp: write `--augment key=",
+    );
+    check(&augment("hue=0.7"), 2, "error: `augment.hue` must be between 0 and 0.5, found `0.7`");
     check("shapes --augment hue=0.1", 2, "--sheet");
     assert!(folder.entries().is_empty());
 }

@@ -43,7 +43,7 @@ fn a_run_begins_with_the_weights_of_another() {
 }
 
 #[test]
-fn the_last_layer_begins_anew_where_classes_are_others() {
+fn the_last_layer_starts_untrained_where_classes_differ() {
     let folder = Folder::new();
     train(&folder, "", "digits").succeeded();
     let shapes = "--set data.drawing=shapes";
@@ -51,7 +51,7 @@ fn the_last_layer_begins_anew_where_classes_are_others() {
     begin(&folder, &format!("{shapes} {new}"), "new").succeeded();
     // Size and colours are chosen by the weights.
     let told = begin(&folder, &format!("{shapes} --set model.weights=digits"), "begun").succeeded();
-    assert!(told.stderr.contains("so the last layer begins anew"), "{}", told.stderr);
+    assert!(told.stderr.contains("so the last layer starts untrained"), "{}", told.stderr);
     let [digits, fresh, begun] = ["digits", "new", "begun"].map(|run| model(&folder, run));
     let is_last = |name: &str| name.starts_with("dense2.");
     check_equal(&begun, &fresh, is_last);

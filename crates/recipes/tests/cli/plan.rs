@@ -68,7 +68,7 @@ fn a_plan_can_be_read_and_drawn() {
     let nowhere = "plan mlp --svg nowhere/rate.svg --force";
     folder.run(nowhere).refused(3, "there is no folder `nowhere`");
     #[cfg(unix)]
-    folder.run("plan mlp --svg /dev/null --force").refused(3, "`/dev/null` is no regular file");
+    folder.run("plan mlp --svg /dev/null --force").refused(3, "`/dev/null` is not a regular file");
     folder.run(&format!("{command} --force")).succeeded();
 
     let refused = folder.run("plan mlp --set training.epochs=0");

@@ -64,7 +64,7 @@ fn a_signal_ends_the_run_with_a_checkpoint_and_resume_goes_on() {
         assert_eq!((&summary["steps"], &summary["status"]), (&1620.into(), &"finished".into()));
         assert!(summary["seconds"].as_f64() >= summary["seconds_training"].as_f64());
         let report = folder.read(&format!("{run}/report.html"));
-        assert!(report.contains("\u{a0}% accuracy on "), "{report}");
+        assert!(report.contains(" % accuracy on "), "{report}");
     }
 }
 

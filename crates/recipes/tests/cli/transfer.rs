@@ -101,14 +101,14 @@ fn a_run_is_named_by_its_directory_and_another_network_by_its_recipe() {
         "`data.channels` is 1, and the backbone `vgg-small` takes 3",
     );
 
-    let begins_anew = |weights: &str| {
+    let starts_untrained = |weights: &str| {
         transfer(&format!("--set model.weights={weights}")).succeeded();
-        let told = format!("of `{weights}` the backbone is taken; the head begins anew");
+        let told = format!("only the backbone of `{weights}` is used; the head starts untrained");
         folder.read("run/events.jsonl").contains(&told)
     };
-    assert!(!begins_anew("backbone"));
+    assert!(!starts_untrained("backbone"));
     fs::rename(folder.path("run"), folder.path("earlier")).unwrap();
-    assert!(begins_anew("earlier"));
+    assert!(starts_untrained("earlier"));
     let (backbone, run) = (tensors(&folder, "backbone"), tensors(&folder, "run"));
     assert_eq!(changed(&backbone, &run), Vec::<String>::new());
 }
@@ -267,7 +267,7 @@ fn an_exported_model_is_half_as_large_and_never_written_over() {
     assert!((bytes.len() as f64) < 0.55 * whole as f64, "{} of {whole} bytes", bytes.len());
 
     folder.run(export).refused(3, "`half.safetensors` already exists");
-    let other = "`--output` writes ONNX, and `half.safetensors` is called otherwise";
+    let other = "`--output` writes ONNX, but `half.safetensors` does not end in `.onnx`";
     folder.run("export backbone --format onnx --output half.safetensors --force").refused(2, other);
     folder.run(&format!("{export} --force")).succeeded();
 

@@ -11,11 +11,6 @@ pub(crate) fn check_widths(key: &str, widths: &[usize], checker: &mut Checker<'_
     checker.require(key, are_widths, "1 to 1,000,000 units");
 }
 
-/// Whether nothing is dropped.
-pub(crate) fn is_no_dropout(dropout: &f64) -> bool {
-    *dropout == 0.0
-}
-
 /// Checks `model.dropout`, which follows each hidden layer.
 ///
 /// - `hidden`: their units, where they are known

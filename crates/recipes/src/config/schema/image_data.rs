@@ -50,7 +50,6 @@ pub struct ImageData {
     #[serde(default, with = "or_empty")]
     pub validation: Option<f64>,
     /// How much each class counts in the loss to train on.
-    #[serde(default, skip_serializing_if = "ClassWeighting::is_equal")]
     pub class_weights: ClassWeighting,
     /// Threads that prepare batches, for images that are not on the device.
     pub workers: usize,

@@ -20,7 +20,7 @@ use backend::{Backend, Precision, device};
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::{
-    dense_layers::{check_dropout, check_widths, is_no_dropout},
+    dense_layers::{check_dropout, check_widths},
     image_data::{FOLDER_SIDE, SYNTHETIC_KEYS as SYNTHETIC_IMAGE_KEYS},
     table_data::SYNTHETIC_KEYS as SYNTHETIC_TABLE_KEYS,
 };

@@ -55,7 +55,6 @@ pub struct TableData {
     #[serde(default, with = "or_empty")]
     pub test_path: Option<PathBuf>,
     /// How much each class counts in the loss to train on.
-    #[serde(default, skip_serializing_if = "ClassWeighting::is_equal")]
     pub class_weights: ClassWeighting,
     /// How to interpret single columns, by name, instead of inferring it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

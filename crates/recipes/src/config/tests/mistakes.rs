@@ -161,7 +161,7 @@ fn an_unknown_choice_names_the_nearest_and_all() {
             "help: did you mean `\"drop\"`?",
             "`data.columns.petal` must be `\"numeric\"`, `\"categorical\"` or `\"drop\"`, found a \
              table, in --set data.columns.petal.length.cm=numeric",
-            "help: a name with a point stands in quotes, as --set 'data.columns.\"petal.length.cm\"=numeric'",
+            "help: put a name that contains a dot in quotes: --set 'data.columns.\"petal.length.cm\"=numeric'",
             "`output.model` must be `\"final\"` or `\"best\"`, found `5`, in --set output.model=5",
             "help: the recipe has `output.model = \"final\"`",
         ],
@@ -196,7 +196,7 @@ fn broken_toml_is_reported_by_line_and_column() {
         &format!("{}x = 1", "a.".repeat(100_000)),
         &[
             "not valid TOML: recursion limit, in my.toml:1:1",
-            "help: the line is `a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.a...`",
+            "help: the line is `a.a.a.a.a.a.a.a.a.a.a.a.a.a.a.…a.a.a.a.a.a.a.a.a.a.a.a.x = 1`",
         ],
     );
     check(

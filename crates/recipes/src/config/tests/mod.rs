@@ -20,6 +20,7 @@ features = 20
 path = ""
 target = ""
 validation = ""
+class_weights = "equal"
 
 [model]
 hidden = [10]
@@ -288,13 +289,13 @@ fn a_recipe_that_is_wrong_says_so() {
     check(
         "seed = 0",
         "seed = 0.5",
-        "`training.seed` must be a whole number, found `0.5`, in recipe demo:47",
+        "`training.seed` must be a whole number, found `0.5`, in recipe demo:48",
     );
-    check("seed = 0", "sed = 0", "unknown key `training.sed`, in recipe demo:47");
+    check("seed = 0", "sed = 0", "unknown key `training.sed`, in recipe demo:48");
     check(
         "seed = 0",
         "seed",
-        "not valid TOML: key with no value, expected `=`, in recipe demo:47:5",
+        "not valid TOML: key with no value, expected `=`, in recipe demo:48:5",
     );
 }
 

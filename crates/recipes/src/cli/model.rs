@@ -1,0 +1,73 @@
+//! The model of a run, for the commands that use it.
+
+use std::path::{Path, PathBuf};
+
+use store::{StoreError, TensorFile};
+use training::{EndStatus, newest_step};
+
+use super::output::print_note;
+use crate::{
+    ExitCode, Failure,
+    record::{End, Record},
+    report::stable,
+    run_directory::{CHECKPOINTS, CONFIG, MODEL, SUMMARY},
+    settings::{or_end_it, rewrite},
+    shell::quoted_path,
+};
+
+/// The model file of a run; notes where the run is not finished.
+pub(super) fn model_of(run: &Path) -> Result<PathBuf, Failure> {
+    let path = run.join(MODEL);
+    let is_run = run.join(CONFIG).is_file();
+    if !path.is_file() || (is_run && flaw(&path).is_some()) {
+        unusable_model(&Record::read(run)?).map_or(Ok(()), Err)?;
+    }
+    if is_run && !run.join(SUMMARY).exists() {
+        print_note(&format!(
+            "the run `{}` is not finished: this is its model from when it last stopped; to go on: \
+             recipes resume {}",
+            run.display(),
+            quoted_path(run)
+        ));
+    }
+    Ok(path)
+}
+
+/// The failure where a run's model is missing or damaged, with how to get it.
+pub(super) fn unusable_model(record: &Record) -> Option<Failure> {
+    let path = record.directory.join(MODEL);
+    if !path.is_file() {
+        return Some(without_model(record));
+    }
+    let mut failure = Failure::user_data(flaw(&path)?);
+    let again = without_model(record).problems.pop();
+    if let (Some(problem), Some(again)) = (failure.problems.last_mut(), again) {
+        problem.help = again.help;
+    }
+    Some(failure)
+}
+
+/// Why a model file cannot be read, if it lacks anything that its header names.
+fn flaw(path: &Path) -> Option<StoreError> {
+    TensorFile::read_where(path, |_| false).err() // of which no tensor is wanted
+}
+
+/// Why a run has no model, and how to get it.
+fn without_model(record: &Record) -> Failure {
+    let run = &record.directory;
+    let newest = newest_step(&run.join(CHECKPOINTS));
+    let ended = || or_end_it(run, newest);
+    let (why, help) = match (&record.summary, record.end) {
+        _ if record.in_use => ("it is being trained now", "wait until it has ended".to_owned()),
+        (Some(_), _) => ("its `model.safetensors` is missing", rewrite(run, newest.is_some())),
+        (None, Some(End { status: EndStatus::Diverged, .. })) => {
+            ("it diverged", stable(record) + &ended())
+        }
+        (None, _) => (
+            "it did not finish",
+            format!("to resume it: recipes resume {}{}", quoted_path(run), ended()),
+        ),
+    };
+    let message = format!("the run `{}` has no model: {why}", run.display());
+    Failure::new(ExitCode::UserData, message, help)
+}
