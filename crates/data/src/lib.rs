@@ -3,8 +3,9 @@
 //! An [`ImageSource`] (yours, or [`image_folder`], [`idx`], [`cifar10`], [`drawn`]), a [`Table`]
 //! ([`csv_table`], [`npy`], [`synthetic`]) or a [`text`] is read and checked on the host. The reader or
 //! [`Subset::divide`] holds a part out, by seed. What was learnt from the training split on the way
-//! (means, deviations, categories, classes) is the [`preprocess`]ing; it is saved with the model, so that
-//! prediction encodes a record exactly as training did.
+//! (means, deviations, categories, classes) is the preprocessing: an [`ImagePreprocessing`], a
+//! [`TablePreprocessing`] or a [`Vocabulary`]. It is saved with the model, so that prediction encodes a
+//! record exactly as training did.
 //!
 //! An [`ImageLoader`], a [`TableLoader`] or a [`TokenLoader`] makes batches on the device, as [`Batching`]
 //! says; [`augment`] changes and normalises images there.
@@ -30,7 +31,7 @@
 //! ```
 
 // What is saved with the model.
-pub mod preprocess;
+mod preprocess;
 
 // What the user brings: one module for each source.
 #[cfg(feature = "sources")]
@@ -99,7 +100,7 @@ pub use crate::{
         Batching, ImageBatch, ImageLoader, Pixels, Residency, TableBatch, TableLoader,
         TableTargets, TokenBatch, TokenLoader,
     },
-    order::{EpochOrder, Order},
+    order::Order,
     shared::{SharedFiles, refuse_shared},
     split::{classes_without_validation, hold_out},
     table::{Moments, Table, TableSplits, Targets, note_on_rows_in_both},

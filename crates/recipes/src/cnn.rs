@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// The recipe, as listed in [`crate::registry`].
-pub const RECIPE: Recipe = Recipe {
+pub static RECIPE: Recipe = Recipe {
     name: "cnn",
     summary: "a convolutional network on pictures: drawn digits, MNIST, a folder of your own",
     task: "image classification",

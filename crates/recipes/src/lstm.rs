@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// The recipe, as listed in [`crate::registry`].
-pub const RECIPE: Recipe = Recipe {
+pub static RECIPE: Recipe = Recipe {
     name: "lstm",
     summary: "a recurrent network that learns to write, word by word, from a text",
     task: "text generation",

@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// The recipe, as listed in [`crate::registry`].
-pub const RECIPE: Recipe = Recipe {
+pub static RECIPE: Recipe = Recipe {
     name: "lstm-char",
     summary: "a recurrent network that learns to generate text, character by character",
     task: "text generation",

@@ -24,7 +24,7 @@ use crate::{
 };
 
 /// The recipe, as listed in [`crate::registry`].
-pub const RECIPE: Recipe = Recipe {
+pub static RECIPE: Recipe = Recipe {
     name: "mlp",
     summary: "a multi-layer perceptron on a table: 1000 random samples, your own CSV or NPY files",
     task: "tabular classification or regression",

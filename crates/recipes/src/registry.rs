@@ -77,15 +77,15 @@ impl Recipe {
 }
 
 /// All recipes.
-pub const RECIPES: &[Recipe] = &[
-    mlp::RECIPE,
-    cnn::RECIPE,
-    simplenet::RECIPE,
-    resnet::RECIPE,
-    vgg::RECIPE,
-    vgg_pretrain::RECIPE,
-    lstm::RECIPE,
-    lstm_char::RECIPE,
+pub static RECIPES: [&Recipe; 8] = [
+    &mlp::RECIPE,
+    &cnn::RECIPE,
+    &simplenet::RECIPE,
+    &resnet::RECIPE,
+    &vgg::RECIPE,
+    &vgg_pretrain::RECIPE,
+    &lstm::RECIPE,
+    &lstm_char::RECIPE,
 ];
 
 /// The recipe called `name`.
@@ -94,7 +94,7 @@ pub const RECIPES: &[Recipe] = &[
 ///
 /// Names the nearest recipe.
 pub fn find(name: &str) -> Result<&'static Recipe, Failure> {
-    RECIPES.iter().find(|recipe| recipe.name == name).ok_or_else(|| {
+    RECIPES.into_iter().find(|recipe| recipe.name == name).ok_or_else(|| {
         let names = RECIPES.iter().map(|recipe| recipe.name);
         let help = match nearest(name, names) {
             Some(near) => format!("did you mean `{near}`?"),

@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// The recipe, as listed in [`crate::registry`].
-pub const RECIPE: Recipe = Recipe {
+pub static RECIPE: Recipe = Recipe {
     name: "resnet",
     summary: "a residual network on small pictures, CIFAR-10's kind",
     task: "image classification",

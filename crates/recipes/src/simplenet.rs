@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// The recipe, as listed in [`crate::registry`].
-pub const RECIPE: Recipe = Recipe {
+pub static RECIPE: Recipe = Recipe {
     name: "simplenet",
     summary: "a small convolutional network, LeNet with 3x3 kernels",
     task: "image classification",

@@ -29,7 +29,7 @@ use crate::{
 };
 
 /// The recipe, as listed in [`crate::registry`].
-pub const RECIPE: Recipe = Recipe {
+pub static RECIPE: Recipe = Recipe {
     name: "vgg",
     summary: "transfer learning: a new head on a pretrained network, for few pictures",
     task: "image classification",

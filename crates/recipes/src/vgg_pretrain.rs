@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// The recipe, as listed in [`crate::registry`].
-pub const RECIPE: Recipe = Recipe {
+pub static RECIPE: Recipe = Recipe {
     name: "vgg-pretrain",
     summary: "a small VGG network, as a backbone for the recipe vgg",
     task: "image classification",
