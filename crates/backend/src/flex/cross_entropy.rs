@@ -101,14 +101,12 @@ fn of_logits(
 ) -> FlexTensor {
     note_taken();
     let [probabilities, gradient] = [probabilities, gradient].map(contiguous);
-    let [batch, classes] = dimensions(&probabilities);
+    let [_, classes] = dimensions(&probabilities);
     let (mut result, source) = output_from(probabilities);
     let (source, gradient) = (source.as_ref().map(elements), elements(&gradient));
-    let all = Shared::new(result.storage_mut::<f32>());
-    parallel::ranges(batch, rows_of_task(classes), |rows, _| {
-        for row in rows {
-            // SAFETY: each row is of one task.
-            let values = unsafe { all.slice(row * classes, classes) };
+    let rows = rows_of_task(classes);
+    parallel::chunks(result.storage_mut::<f32>(), rows * classes, |number, values, _| {
+        for (row, values) in (number * rows..).zip(values.chunks_exact_mut(classes)) {
             if let Some(source) = source {
                 values.copy_from_slice(&source[row * classes..][..classes]);
             }

@@ -43,10 +43,7 @@ pub(super) fn forward(
 
     let level = Level::best();
     let rows = TASK_VALUES.div_ceil(outputs.max(1));
-    let target = Shared::new(values);
-    parallel::ranges(batch, rows, |rows, _| {
-        // SAFETY: each task has rows of its own.
-        let values = unsafe { target.slice(rows.start * outputs, rows.len() * outputs) };
+    parallel::chunks(values, rows * outputs, |_, values, _| {
         level.run(AddBias { values, bias: elements(&bias), rectified });
     });
     result

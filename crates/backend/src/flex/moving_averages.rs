@@ -6,7 +6,7 @@ use burn_flex::FlexTensor;
 use super::{
     all_f32, assert_shape, contiguous, elements,
     lanes::{read, write},
-    parallel::{self, Shared},
+    parallel,
     simd::{Kernel, Level, Vector},
 };
 use crate::{moving_averages, overrides::note_taken};
@@ -27,11 +27,9 @@ pub(super) fn moved(
     assert_shape("a value", &value, average.layout().shape());
     let (mut average, value) = (contiguous(average), contiguous(value));
     let value = elements(&value);
-    let of_average = Shared::new(average.storage_mut::<f32>());
-    parallel::ranges(value.len(), TASK_VALUES, |range, _| {
-        // SAFETY: each task has a part of its own.
-        let average = unsafe { of_average.slice(range.start, range.len()) };
-        level.run(Move { average, value: &value[range], kept, share });
+    parallel::chunks(average.storage_mut::<f32>(), TASK_VALUES, |number, average, _| {
+        let value = &value[number * TASK_VALUES..][..average.len()];
+        level.run(Move { average, value, kept, share });
     });
     average
 }

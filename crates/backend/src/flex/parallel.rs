@@ -52,6 +52,19 @@ pub(super) fn ranges(
     });
 }
 
+/// Runs `work` on each chunk of `size` values, the last one shorter, with its number.
+pub(super) fn chunks<T: Send>(
+    values: &mut [T],
+    size: usize,
+    work: impl Fn(usize, &mut [T], &mut Scratch) + Sync,
+) {
+    let (count, size, shared) = (values.len(), size.max(1), Shared::new(values));
+    ranges(count, size, |range, scratch| {
+        // SAFETY: ranges do not overlap.
+        work(range.start / size, unsafe { shared.slice(range.start, range.len()) }, scratch);
+    });
+}
+
 /// Memory of one thread that lasts from call to call and only grows.
 #[derive(Default)]
 pub(super) struct Scratch {
@@ -202,6 +215,15 @@ mod tests {
                 });
                 assert_eq!(counts, vec![1; tasks]);
             }
+        }
+    }
+
+    #[test]
+    fn chunks_divide_the_values_in_their_order() {
+        for (count, size) in [(0, 3), (1, 3), (6, 3), (7, 3), (0, 0)] {
+            let mut numbers = vec![usize::MAX; count];
+            chunks(&mut numbers, size, |number, chunk, _| chunk.fill(number));
+            assert!(numbers.into_iter().eq((0..count).map(|index| index / size)));
         }
     }
 

@@ -6,7 +6,7 @@ use burn_flex::FlexTensor;
 use super::{
     all_f32, contiguous, elements,
     lanes::{read, write},
-    parallel::{self, Shared},
+    parallel,
     simd::{Kernel, Level, Vector},
 };
 use crate::{overrides::note_taken, rescale};
@@ -20,12 +20,8 @@ pub(super) fn by(values: FlexTensor, factor: FlexTensor) -> FlexTensor {
     }
     note_taken();
     let factor = elements(&contiguous(factor))[0];
-    let mut values = contiguous(values);
-    let all = values.storage_mut::<f32>();
-    let (count, all, level) = (all.len(), Shared::new(all), Level::best());
-    parallel::ranges(count, TASK_VALUES, |range, _| {
-        // SAFETY: each task has values of its own.
-        let values = unsafe { all.slice(range.start, range.len()) };
+    let (mut values, level) = (contiguous(values), Level::best());
+    parallel::chunks(values.storage_mut::<f32>(), TASK_VALUES, |_, values, _| {
         level.run(Scale { values, factor });
     });
     values

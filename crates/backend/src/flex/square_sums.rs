@@ -3,13 +3,7 @@
 use burn::backend::Flex;
 use burn_flex::FlexTensor;
 
-use super::{
-    all_f32, contiguous, elements,
-    parallel::{self, Shared},
-    recycled,
-    simd::Level,
-    sum::Sum,
-};
+use super::{all_f32, contiguous, elements, parallel, recycled, simd::Level, sum::Sum};
 use crate::{overrides::note_taken, square_sums};
 
 /// Values of a task.
@@ -29,11 +23,9 @@ pub(super) fn of(values: Vec<FlexTensor>) -> FlexTensor {
 
 fn square_sum(level: Level, values: &[f32]) -> f32 {
     let mut sums = vec![0.0; values.len().div_ceil(TASK_VALUES)];
-    let of_tasks = Shared::new(&mut sums);
-    parallel::ranges(values.len(), TASK_VALUES, |range, _| {
-        // SAFETY: each task has a sum of its own.
-        let sum = unsafe { of_tasks.slice(range.start / TASK_VALUES, 1) };
-        sum[0] = level.run(Sum::<true>(&values[range]));
+    parallel::chunks(&mut sums, 1, |task, sum, _| {
+        let first = task * TASK_VALUES;
+        sum[0] = level.run(Sum::<true>(&values[first..values.len().min(first + TASK_VALUES)]));
     });
     sums.iter().sum()
 }

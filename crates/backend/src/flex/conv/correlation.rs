@@ -16,7 +16,7 @@ use burn_flex::FlexTensor;
 use super::{
     super::{
         lanes::odd_stride,
-        parallel::{self, Shared},
+        parallel,
         parts::cut,
         recycled,
         simd::{Kernel, Level, Vector, unroll},
@@ -353,13 +353,10 @@ fn packed(
     let blocks = outputs.div_ceil(width);
     let block_size = channels * taps.len() * width;
     let mut packed = recycled::floats([blocks * block_size]);
-    let target = Shared::new(packed.storage_mut::<f32>());
     // Kernels side by side whose numbers are taken in order are one long kernel.
     let whole = weights.channel_stride == weights.kernel
         && taps.iter().map(|tap| tap.index).eq(0..weights.kernel);
-    parallel::run(blocks, |block, scratch| {
-        // SAFETY: each task has a block of its own.
-        let target = unsafe { target.slice(block * block_size, block_size) };
+    parallel::chunks(packed.storage_mut::<f32>(), block_size, |block, target, scratch| {
         let source = &weights.values[block * width * weights.output_stride..];
         let turn = |source: &[f32], count: usize, target: &mut [f32]| {
             level.run(ToPositions {

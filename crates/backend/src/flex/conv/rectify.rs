@@ -59,11 +59,9 @@ pub(super) fn channel_sums(
     of_part: impl Fn(Range<usize>) -> f32 + Sync,
 ) -> FlexTensor {
     let mut sums_of_planes = recycled::floats([batch * channels]);
-    let shared = Shared::new(sums_of_planes.storage_mut::<f32>());
-    parallel::ranges(batch * channels, (TASK / size.max(1)).max(1), |planes, _| {
-        // SAFETY: each task has planes of its own.
-        let sums = unsafe { shared.slice(planes.start, planes.len()) };
-        for (sum, plane) in sums.iter_mut().zip(planes) {
+    let of_task = (TASK / size.max(1)).max(1);
+    parallel::chunks(sums_of_planes.storage_mut::<f32>(), of_task, |number, sums, _| {
+        for (sum, plane) in sums.iter_mut().zip(number * of_task..) {
             let start = plane * size;
             *sum = sum::in_parts(size, |part| of_part(start + part.start..start + part.end));
         }

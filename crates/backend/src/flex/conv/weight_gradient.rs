@@ -13,7 +13,7 @@ use std::ops::Range;
 use super::{
     super::{
         lanes::odd_stride,
-        parallel::{self, Shared},
+        parallel,
         parts::{cut, part},
         recycled,
         simd::{Kernel, Level, Vector},
@@ -137,15 +137,11 @@ impl<'a> Plan<'a> {
     }
 
     fn run(&self, input: &[f32], gradient: Source<'_>, output: &mut [f32]) {
-        let outputs = self.geometry.outputs;
         let pairs = self.pairs.len();
         // `[blocks][parts][pairs][width]`
         let block_size = pairs * self.width;
         let mut sums = recycled::floats([self.blocks * self.parts * block_size]);
-        let shared = Shared::new(sums.storage_mut::<f32>());
-        parallel::run(self.blocks * self.parts, |task, scratch| {
-            // SAFETY: each task has sums of its own.
-            let sums = unsafe { shared.slice(task * block_size, block_size) };
+        parallel::chunks(sums.storage_mut::<f32>(), block_size, |task, sums, scratch| {
             sums.fill(0.0);
             let block = task / self.parts;
             let copy = if self.copied { self.images * self.pitch[2] } else { 0 };
@@ -167,9 +163,7 @@ impl<'a> Plan<'a> {
         });
 
         let sums = sums.storage::<f32>();
-        let output = Shared::new(output);
-        parallel::run(self.blocks, |block, scratch| {
-            let channels = (outputs - block * self.width).min(self.width);
+        parallel::chunks(output, self.width * pairs, |block, target, scratch| {
             let [total] = scratch.slices([block_size]);
             let mut parts =
                 sums[block * self.parts * block_size..].chunks_exact(block_size).take(self.parts);
@@ -177,8 +171,7 @@ impl<'a> Plan<'a> {
             for part in parts {
                 total.iter_mut().zip(part).for_each(|(total, part)| *total += part);
             }
-            // SAFETY: each task has the weights of its own outputs.
-            let target = unsafe { output.slice(block * self.width * pairs, channels * pairs) };
+            let channels = target.len() / pairs;
             self.level.run(ToDensePlanes { source: total, width: self.width, channels, target });
         });
     }

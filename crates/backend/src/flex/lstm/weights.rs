@@ -4,8 +4,7 @@ use burn_flex::FlexTensor;
 
 use super::sizes::Sizes;
 use crate::flex::{
-    parallel::{self, Shared},
-    recycled,
+    parallel, recycled,
     simd::{Kernel, Level, Vector},
     transpose::ToPositions,
 };
@@ -27,10 +26,7 @@ impl Weights<'_> {
     pub(super) fn packed_forward(&self, level: Level, sizes: &Sizes) -> FlexTensor {
         let length = sizes.depth() * 4 * sizes.lanes;
         let mut packed = recycled::floats([sizes.blocks() * length]);
-        let target = Shared::new(packed.storage_mut::<f32>());
-        parallel::run(sizes.blocks(), |block, _| {
-            // SAFETY: each task has a block of its own.
-            let target = unsafe { target.slice(block * length, length) };
+        parallel::chunks(packed.storage_mut::<f32>(), length, |block, target, _| {
             level.run(PackForward { weights: *self, sizes, block, target });
         });
         packed
@@ -42,10 +38,7 @@ impl Weights<'_> {
         let (width, padded) = (4 * sizes.lanes, sizes.padded());
         let length = sizes.gates() * width;
         let mut packed = recycled::floats([sizes.backward_blocks() * length]);
-        let target = Shared::new(packed.storage_mut::<f32>());
-        parallel::run(sizes.backward_blocks(), |block, _| {
-            // SAFETY: each task has a block of its own.
-            let target = unsafe { target.slice(block * length, length) };
+        parallel::chunks(packed.storage_mut::<f32>(), length, |block, target, _| {
             for (gate, target) in target.chunks_mut(width).enumerate() {
                 target.fill(0.0);
                 let Some(row) = sizes.row_of_gate(gate) else { continue };

@@ -11,7 +11,7 @@ use super::{
     super::{
         super::{
             lanes::odd_stride,
-            parallel::{self, Shared},
+            parallel,
             parts::{cut, part},
             recycled,
             simd::{Kernel, Level, Vector},
@@ -76,13 +76,10 @@ pub(in crate::flex::conv) fn weight_gradient(
     }
 
     let sums = sums.storage::<f32>();
-    let output = Shared::new(output);
-    parallel::run(maps.outputs / level.lanes(), |task, scratch| {
-        let [turned] = scratch.slices([maps.inputs * 9 * level.lanes()]);
+    let size = maps.inputs * 9 * level.lanes();
+    parallel::chunks(output, size, |task, target, scratch| {
+        let [turned] = scratch.slices([size]);
         let first = task * level.lanes();
-        let size = maps.inputs * 9;
-        // SAFETY: each task has the weights of its own outputs.
-        let target = unsafe { output.slice(first * size, level.lanes() * size) };
         level.run(Finish { job: &job, sums, first, turned, target });
     });
 }
@@ -126,10 +123,8 @@ impl Job<'_> {
     /// Each part of the rows of tiles into sums of its own.
     fn sum_in_parts(&self, parts: usize, sums: &mut [f32]) {
         let size = sums.len() / parts;
-        let sums = Shared::new(sums);
-        parallel::run(parts, |index, scratch| {
-            // SAFETY: each task has sums of its own.
-            let sums = self.sums(unsafe { sums.slice(index * size, size) });
+        parallel::chunks(sums, size, |index, sums, scratch| {
+            let sums = self.sums(sums);
             let [inputs, gradients] = self.sizes();
             let [inputs, gradients, buffer] =
                 scratch.slices([inputs, gradients, self.maps.buffer(self.level)]);
