@@ -4,14 +4,13 @@ use burn::{backend::Flex, tensor::Shape};
 use burn_flex::FlexTensor;
 
 use super::{
-    all_f32, assert_shape, contiguous, dimensions, elements, parallel, recycled,
+    all_f32, assert_shape, contiguous, dimensions, elements,
+    parallel::{self, TASK},
+    recycled,
     simd::Level,
     sum::{self, Sum},
 };
 use crate::{global_average_pool, overrides::note_taken};
-
-/// Numbers of one task.
-const TASK: usize = 1 << 15;
 
 pub(super) fn forward(input: FlexTensor) -> FlexTensor {
     let [batch, channels, height, width] = dimensions(&input);

@@ -6,13 +6,10 @@ use burn_flex::FlexTensor;
 use super::{
     all_f32, assert_shape, contiguous, elements,
     lanes::{read, write},
-    parallel,
+    parallel::{self, TASK},
     simd::{Kernel, Level, Vector},
 };
 use crate::{moving_averages, overrides::note_taken};
-
-/// Values of a task.
-const TASK_VALUES: usize = 1 << 15;
 
 /// The average, moved towards the value: what is kept of the one, and the share of the other.
 pub(super) fn moved(
@@ -27,8 +24,8 @@ pub(super) fn moved(
     assert_shape("a value", &value, average.layout().shape());
     let (mut average, value) = (contiguous(average), contiguous(value));
     let value = elements(&value);
-    parallel::chunks(average.storage_mut::<f32>(), TASK_VALUES, |number, average, _| {
-        let value = &value[number * TASK_VALUES..][..average.len()];
+    parallel::chunks(average.storage_mut::<f32>(), TASK, |number, average, _| {
+        let value = &value[number * TASK..][..average.len()];
         level.run(Move { average, value, kept, share });
     });
     average
@@ -77,7 +74,7 @@ mod tests {
 
     #[test]
     fn every_level_equals_the_default_body() {
-        for [rows, columns] in [[0, 3], [1, 1], [3, 5], [2, 8], [5, TASK_VALUES / 5 + 2]] {
+        for [rows, columns] in [[0, 3], [1, 1], [3, 5], [2, 8], [5, TASK / 5 + 2]] {
             // The value is transposed, as a weight may be.
             let pair = || [normal([rows, columns], 1), normal([columns, rows], 2).transpose(0, 1)];
             let reference = reference(pair());

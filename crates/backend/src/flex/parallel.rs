@@ -15,6 +15,9 @@ use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterato
 
 use super::recycled::{ALIGNMENT, Buffer};
 
+/// Numbers of a task that passes over them once: so many that beside it, taking a task costs nothing.
+pub(super) const TASK: usize = 1 << 15;
+
 /// Runs `work` for each task from 0 to `tasks`, and returns when all are done.
 ///
 /// Every task gets the scratch memory of its thread, and computes with denormals flushed to zero.

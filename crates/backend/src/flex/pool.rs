@@ -11,7 +11,7 @@ use burn_flex::FlexTensor;
 
 use super::{
     all_f32, assert_shape, contiguous, elements,
-    parallel::{self, Shared},
+    parallel::{self, Shared, TASK},
     recycled,
     simd::Level,
 };
@@ -22,9 +22,6 @@ use self::windows::PoolWindows;
 
 /// No place of a window: ReLU cut the gradient.
 const NONE: u8 = u8::MAX;
-/// Numbers of input of one task.
-const TASK: usize = 1 << 15;
-
 /// The maximum of each window and its place.
 pub(super) fn forward(input: FlexTensor, options: &PoolOptions) -> (FlexTensor, FlexTensor) {
     let [batch, channels, height, width] = input.layout().shape().dims();

@@ -6,13 +6,10 @@ use burn_flex::FlexTensor;
 use super::{
     all_f32, contiguous, elements,
     lanes::{read, write},
-    parallel,
+    parallel::{self, TASK},
     simd::{Kernel, Level, Vector},
 };
 use crate::{overrides::note_taken, rescale};
-
-/// Values of a task.
-const TASK_VALUES: usize = 1 << 15;
 
 pub(super) fn by(values: FlexTensor, factor: FlexTensor) -> FlexTensor {
     if !all_f32([&values, &factor]) {
@@ -21,7 +18,7 @@ pub(super) fn by(values: FlexTensor, factor: FlexTensor) -> FlexTensor {
     note_taken();
     let factor = elements(&contiguous(factor))[0];
     let (mut values, level) = (contiguous(values), Level::best());
-    parallel::chunks(values.storage_mut::<f32>(), TASK_VALUES, |_, values, _| {
+    parallel::chunks(values.storage_mut::<f32>(), TASK, |_, values, _| {
         level.run(Scale { values, factor });
     });
     values
@@ -56,7 +53,7 @@ mod tests {
 
     #[test]
     fn every_value_of_every_task_is_multiplied() {
-        for count in [0, 1, 17, 2 * TASK_VALUES + 3] {
+        for count in [0, 1, 17, 2 * TASK + 3] {
             let factor = normal([1], 2);
             let by_factor = values(factor.clone())[0];
             let expected: Vec<f32> =

@@ -5,7 +5,7 @@ use burn_flex::FlexTensor;
 
 use super::{
     adam, all_f32, assert_shape, contiguous, elements,
-    parallel::{self, Shared},
+    parallel::{self, Shared, TASK},
     rms_prop, sgd,
     simd::Level,
 };
@@ -14,9 +14,6 @@ use crate::{
     overrides::note_taken,
     update::{composed, exactly},
 };
-
-/// Weights of a task.
-const TASK_WEIGHTS: usize = 1 << 15;
 
 /// Equally long parts of a parameter's tensors.
 pub(super) struct Piece<'a, const SLOTS: usize> {
@@ -70,7 +67,7 @@ fn in_place<const SLOTS: usize>(
     let gradient = elements(&gradient);
     let of_weight = Shared::new(weight.storage_mut::<f32>());
     let of_slots = slots.each_mut().map(|slot| Shared::new(slot.storage_mut::<f32>()));
-    parallel::ranges(gradient.len(), TASK_WEIGHTS, |range, _| {
+    parallel::ranges(gradient.len(), TASK, |range, _| {
         // SAFETY: each task has a part of its own of each tensor.
         let (weight, slots) = unsafe {
             let slots = of_slots.each_ref().map(|slot| slot.slice(range.start, range.len()));
@@ -160,7 +157,7 @@ mod tests {
 
     #[test]
     fn every_level_equals_the_default_bodies() {
-        for shape in [[0, 3], [1, 1], [3, 5], [2, 8], [10, 10], [5, TASK_WEIGHTS / 5 + 2]] {
+        for shape in [[0, 3], [1, 1], [3, 5], [2, 8], [10, 10], [5, TASK / 5 + 2]] {
             for rule in rules() {
                 let reference = updated(None, shape, 0.0, &rule);
                 for level in Level::all() {
@@ -191,7 +188,7 @@ mod tests {
     #[test]
     fn the_number_of_threads_changes_no_bit() {
         let [one, two, three] = on_1_2_and_3_threads(|| {
-            let shape = [3, TASK_WEIGHTS + 2];
+            let shape = [3, TASK + 2];
             let updated = |rule| updated(Some(Level::best()), shape, 0.0, &rule);
             rules().map(|rule| updated(rule).into_iter().map(values).collect::<Vec<_>>())
         });

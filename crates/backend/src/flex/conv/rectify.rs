@@ -9,14 +9,11 @@ use super::super::{
     dimensions, elements,
     lanes::{read, write},
     output_from,
-    parallel::{self, Shared},
+    parallel::{self, Shared, TASK},
     recycled,
     simd::{Kernel, Level, Vector},
     sum::{self, Sum},
 };
-
-/// Numbers of one task.
-const TASK: usize = 1 << 15;
 
 /// The gradient where ReLU let the output through, and the sum of each channel if it is wanted.
 ///
