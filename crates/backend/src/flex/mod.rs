@@ -49,10 +49,9 @@ use burn_flex::FlexTensor;
 pub(crate) use self::recycled::free_kept_memory;
 use self::simd::Level;
 use crate::{
-    Backend, BatchNorm2d, BatchNorm2dGradients, BatchNorm2dOutput, BatchNorm2dSaved, DropoutMask,
-    LinearGradients, LinearSaved, Lstm, LstmGradients, LstmOutput, LstmOutputGradients, LstmSaved,
-    Parameter, PlaneMap, UpdateRule, Updated,
-    conv2d::{Conv2dGradients, Conv2dParents},
+    Backend, BatchNorm2d, BatchNorm2dGradients, BatchNorm2dOutput, BatchNorm2dSaved,
+    Conv2dGradients, Conv2dSaved, DropoutMask, LinearGradients, LinearSaved, Lstm, LstmGradients,
+    LstmOutput, LstmOutputGradients, LstmSaved, Parameter, PlaneMap, UpdateRule, Updated,
     functional::{Conv2dOptions, PoolOptions},
 };
 
@@ -172,14 +171,10 @@ impl Backend for Flex {
     }
 
     fn fused_conv2d_backward(
-        input: FloatTensor<Self>,
-        weight: FloatTensor<Self>,
-        output: Option<FloatTensor<Self>>,
+        saved: Conv2dSaved<Self>,
         gradient: FloatTensor<Self>,
-        options: &Conv2dOptions,
-        wanted: Conv2dParents<bool>,
     ) -> Conv2dGradients<Self> {
-        conv::backward(input, weight, output, gradient, options, wanted)
+        conv::backward(saved, gradient)
     }
 
     fn fused_conv2d_relu_max_pool(
@@ -192,14 +187,11 @@ impl Backend for Flex {
     }
 
     fn fused_conv2d_relu_max_pool_backward(
-        input: FloatTensor<Self>,
-        weight: FloatTensor<Self>,
-        output_and_gradient: [FloatTensor<Self>; 2],
+        saved: Conv2dSaved<Self>,
         indices: IntTensor<Self>,
-        options: &Conv2dOptions,
-        wanted: Conv2dParents<bool>,
+        gradient: FloatTensor<Self>,
     ) -> Conv2dGradients<Self> {
-        conv::backward_of_pool(input, weight, output_and_gradient, indices, options, wanted)
+        conv::backward_of_pool(saved, indices, gradient)
     }
 
     fn fused_max_pool2d(

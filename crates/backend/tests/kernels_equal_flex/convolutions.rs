@@ -1,8 +1,8 @@
 //! Convolutions, and what is done with their maps at once.
 
 use backend::{
-    Arithmetic, Backend, Conv2dParents, NAME, Selected, by_accelerator, functional::Conv2dOptions,
-    winograd,
+    Arithmetic, Backend, Conv2dParents, Conv2dSaved, NAME, Selected, by_accelerator,
+    functional::Conv2dOptions, winograd,
 };
 use burn::{
     backend::Flex,
@@ -51,7 +51,8 @@ fn convolved<B: Backend>(
     let output = B::fused_conv2d(input.clone(), weight.clone(), Some(bias), options);
     let gradient = gradient::<B>(output.shape().dims(), arithmetic);
     let rectified = options.relu.then(|| output.clone());
-    let found = B::fused_conv2d_backward(input, weight, rectified, gradient, options, ALL);
+    let saved = Conv2dSaved { input, weight, output: rectified, options: *options, wanted: ALL };
+    let found = B::fused_conv2d_backward(saved, gradient);
     [Some(output), found.input, found.weight, found.bias].map(Option::unwrap)
 }
 
@@ -186,8 +187,9 @@ fn pooled<B: Backend>(shape: [usize; 4], outputs: usize) -> [FloatTensor<B>; 4] 
     let (output, winners) =
         B::fused_conv2d_relu_max_pool(input.clone(), weight.clone(), bias, &options);
     let gradient = primitive(normal::<B, 4>(output.shape().dims(), 4));
-    let both = [output.clone(), gradient];
-    let found = B::fused_conv2d_relu_max_pool_backward(input, weight, both, winners, &options, ALL);
+    let rectified = Some(output.clone());
+    let saved = Conv2dSaved { input, weight, output: rectified, options, wanted: ALL };
+    let found = B::fused_conv2d_relu_max_pool_backward(saved, winners, gradient);
     [Some(output), found.input, found.weight, found.bias].map(Option::unwrap)
 }
 
@@ -221,10 +223,10 @@ fn convolved_in<B: Backend>(
     let output = B::fused_conv2d(input.clone(), weight.clone(), None, &options);
     // So small that no sum is much larger than one.
     let gradient = normal::<B, 4>(output.shape().dims(), 4) * 0.02;
-    let (gradient, wanted) = (cast(primitive(gradient)), Conv2dParents { bias: false, ..ALL });
-    let found =
-        B::fused_conv2d_backward(input.clone(), weight.clone(), None, gradient, &options, wanted);
-    let (pooled, _) = B::fused_conv2d_relu_max_pool(input, weight, bias, &options);
+    let (pooled, _) = B::fused_conv2d_relu_max_pool(input.clone(), weight.clone(), bias, &options);
+    let wanted = Conv2dParents { bias: false, ..ALL };
+    let saved = Conv2dSaved { input, weight, output: None, options, wanted };
+    let found = B::fused_conv2d_backward(saved, cast(primitive(gradient)));
     assert_eq!(pooled.dtype(), dtype);
     [Some(output), found.input, found.weight, Some(pooled)]
         .map(|values| B::float_cast(values.unwrap(), DType::F32.into()))
@@ -272,11 +274,10 @@ fn through_pooling(dtype: DType) -> Vec<f32> {
     let (output, winners) =
         Selected::fused_conv2d_relu_max_pool(input.clone(), weight.clone(), bias, &options);
     let gradient = Tensor::<Selected, 1>::from_floats([2.0, 3.0], &device).reshape([1, 2, 1, 1]);
-    let both = [output, cast(primitive(gradient))];
     let wanted = Conv2dParents { input: true, weight: false, bias: false };
-    let found = Selected::fused_conv2d_relu_max_pool_backward(
-        input, weight, both, winners, &options, wanted,
-    );
+    let saved = Conv2dSaved { input, weight, output: Some(output), options, wanted };
+    let gradient = cast(primitive(gradient));
+    let found = Selected::fused_conv2d_relu_max_pool_backward(saved, winners, gradient);
     numbers::<Selected>(Selected::float_cast(found.input.unwrap(), DType::F32.into()))
 }
 

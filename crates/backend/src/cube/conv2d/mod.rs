@@ -26,8 +26,7 @@ use super::{
     product::{fills_an_odd_number, is_exact},
 };
 use crate::{
-    Backend,
-    conv2d::{Conv2dGradients, Conv2dParents, burn_options},
+    Backend, Conv2dGradients, Conv2dParents, Conv2dSaved, conv2d::burn_options,
     functional::Conv2dOptions,
 };
 
@@ -62,17 +61,13 @@ where
 }
 
 /// The gradients that are wanted, from that of what the convolution returned before ReLU.
-pub(super) fn gradients<R, B>(
-    input: CubeTensor<R>,
-    weight: CubeTensor<R>,
-    gradient: CubeTensor<R>,
-    options: &Conv2dOptions,
-    wanted: Conv2dParents<bool>,
-) -> Conv2dGradients<B>
+pub(super) fn gradients<R, B>(saved: Conv2dSaved<B>, gradient: CubeTensor<R>) -> Conv2dGradients<B>
 where
     R: CubeRuntime,
     B: Backend<FloatTensorPrimitive = CubeTensor<R>>,
 {
+    let Conv2dSaved { input, weight, options, wanted, .. } = saved;
+    let options = &options;
     let sizes: [[usize; 4]; 2] = [input.shape().dims(), weight.shape().dims()];
     let [of_input, of_weight] = sizes;
     Conv2dParents {

@@ -4,8 +4,7 @@ use burn::backend::Flex;
 use burn_flex::FlexTensor;
 
 use crate::{
-    conv2d::{self, Conv2dParents},
-    conv2d_relu_max_pool,
+    Conv2dGradients, Conv2dParents, Conv2dSaved, conv2d, conv2d_relu_max_pool,
     flex::{
         conv, pool,
         testing::{normal, values},
@@ -71,11 +70,7 @@ fn assert_close(what: &str, ours: FlexTensor, reference: FlexTensor) {
     }
 }
 
-fn assert_all_close(
-    what: &str,
-    ours: conv2d::Conv2dGradients<Flex>,
-    reference: conv2d::Conv2dGradients<Flex>,
-) {
+fn assert_all_close(what: &str, ours: Conv2dGradients<Flex>, reference: Conv2dGradients<Flex>) {
     let each = [
         ("input", ours.input, reference.input),
         ("weight", ours.weight, reference.weight),
@@ -93,21 +88,18 @@ fn convolutions_equal_the_default_body() {
     for case in 0..80 {
         let (input, weight, bias, options) = convolution(case);
         let what = format!("case {case}: {:?} {options:?}", input.layout().shape());
-        let copies = || (input.clone(), weight.clone());
-        let output = || {
-            let (input, weight) = copies();
-            conv2d::composed::<Flex>(input, weight, Some(bias.clone()), &options)
-        };
-        let ours = conv::forward(input.clone(), weight.clone(), Some(bias.clone()), &options);
-        assert_close(&what, ours, output());
+        let arguments = || (input.clone(), weight.clone(), Some(bias.clone()));
+        let (x, w, b) = arguments();
+        let ours = conv::forward(x, w, b, &options);
+        let (x, w, b) = arguments();
+        let reference = conv2d::composed::<Flex>(x, w, b, &options);
+        assert_close(&what, ours, reference.clone());
 
-        let gradient = normal(output().layout().shape().dims::<4>(), 4);
-        let rectified = options.relu.then(output);
-        let (x, w) = copies();
-        let ours = conv::backward(x, w, rectified.clone(), gradient.clone(), &options, ALL);
-        let (x, w) = copies();
-        let reference = conv2d::composed_backward::<Flex>(x, w, rectified, gradient, &options, ALL);
-        assert_all_close(&what, ours, reference);
+        let gradient = normal(reference.layout().shape().dims::<4>(), 4);
+        let output = options.relu.then_some(reference);
+        let saved = Conv2dSaved::<Flex> { input, weight, output, options, wanted: ALL };
+        let ours = conv::backward(saved.clone(), gradient.clone());
+        assert_all_close(&what, ours, conv2d::composed_backward(saved, gradient));
     }
 }
 
@@ -131,18 +123,13 @@ fn convolutions_with_pooling_equal_the_default_body() {
         assert_close(&what, ours.clone(), reference.clone());
 
         let gradient = normal(reference.layout().shape().dims::<4>(), 4);
-        let (x, w, _) = arguments();
-        let pair = [ours, gradient.clone()];
-        let ours = conv::backward_of_pool(x, w, pair, places, &options, ALL);
-        let (x, w, _) = arguments();
-        let reference = conv2d_relu_max_pool::composed_backward::<Flex>(
-            x,
-            w,
-            [reference, gradient],
-            indices,
-            &options,
-            ALL,
-        );
+        let saved = |output| {
+            let (input, weight, _) = arguments();
+            Conv2dSaved::<Flex> { input, weight, output: Some(output), options, wanted: ALL }
+        };
+        let ours = conv::backward_of_pool(saved(ours), places, gradient.clone());
+        let reference =
+            conv2d_relu_max_pool::composed_backward(saved(reference), indices, gradient);
         assert_all_close(&what, ours, reference);
     }
     assert!(checked >= 40, "{checked} shapes");

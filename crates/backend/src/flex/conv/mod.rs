@@ -33,8 +33,7 @@ use super::{
     simd::Level,
 };
 use crate::{
-    Arithmetic, arithmetic,
-    conv2d::{self, Conv2dGradients, Conv2dParents},
+    Arithmetic, Conv2dGradients, Conv2dParents, Conv2dSaved, arithmetic, conv2d,
     conv2d_relu_max_pool,
     functional::{Conv2dOptions, PoolOptions},
     overrides,
@@ -72,22 +71,17 @@ pub(super) fn forward(
 }
 
 /// The gradients of [`forward`].
-pub(super) fn backward(
-    input: FlexTensor,
-    weight: FlexTensor,
-    output: Option<FlexTensor>,
-    gradient: FlexTensor,
-    options: &Conv2dOptions,
-    wanted: Conv2dParents<bool>,
-) -> Conv2dGradients<Flex> {
-    let floats = all_f32([&input, &weight, &gradient].into_iter().chain(&output));
-    let Some(geometry) = Geometry::new(&input, &weight, options).filter(|_| floats) else {
-        return conv2d::composed_backward::<Flex>(input, weight, output, gradient, options, wanted);
+pub(super) fn backward(saved: Conv2dSaved<Flex>, gradient: FlexTensor) -> Conv2dGradients<Flex> {
+    let Conv2dSaved { input, weight, output, options, .. } = &saved;
+    let floats = all_f32([input, weight, &gradient].into_iter().chain(output));
+    let Some(geometry) = Geometry::new(input, weight, options).filter(|_| floats) else {
+        return conv2d::composed_backward(saved, gradient);
     };
     overrides::note_taken();
     for maps in [Some(&gradient), output.as_ref()].into_iter().flatten() {
         assert_shape("the output and its gradient", maps, &geometry.output_shape());
     }
+    let Conv2dSaved { input, weight, output, wanted, .. } = saved;
     let [input, weight, gradient] = [input, weight, gradient].map(contiguous);
     let (gradient, bias) = rectify::backward(gradient, output.map(contiguous), wanted.bias);
     let source = Source::Maps(elements(&gradient));
@@ -122,24 +116,15 @@ pub(super) fn forward_and_pool(
 
 /// The gradients of [`forward_and_pool`].
 pub(super) fn backward_of_pool(
-    input: FlexTensor,
-    weight: FlexTensor,
-    [output, gradient]: [FlexTensor; 2],
+    saved: Conv2dSaved<Flex>,
     places: FlexTensor,
-    options: &Conv2dOptions,
-    wanted: Conv2dParents<bool>,
+    gradient: FlexTensor,
 ) -> Conv2dGradients<Flex> {
+    let Conv2dSaved { input, weight, options, .. } = &saved;
     // The forward pass chose by the types of all tensors, and that of the places tells how.
     let were_pooled = places.dtype() == DType::U8;
-    let Some((geometry, windows)) = pooled(&input, &weight, options).filter(|_| were_pooled) else {
-        return conv2d_relu_max_pool::composed_backward::<Flex>(
-            input,
-            weight,
-            [output, gradient],
-            places,
-            options,
-            wanted,
-        );
+    let Some((geometry, windows)) = pooled(input, weight, options).filter(|_| were_pooled) else {
+        return conv2d_relu_max_pool::composed_backward(saved, places, gradient);
     };
     overrides::note_taken();
     let [batch, channels, ..] = geometry.output_shape();
@@ -147,6 +132,7 @@ pub(super) fn backward_of_pool(
         let shape = [batch, channels, windows.output[0], windows.output[1]];
         assert_shape("the gradient and the places", maps, &shape);
     }
+    let Conv2dSaved { input, weight, wanted, .. } = saved;
     let [input, weight, gradient] = [input, weight, gradient].map(contiguous);
     let (gradient, places) = (elements(&gradient), places.storage::<u8>());
     let level = Level::best();
