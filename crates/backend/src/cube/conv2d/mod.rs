@@ -44,9 +44,6 @@ where
     R: CubeRuntime,
     B: Backend<FloatTensorPrimitive = CubeTensor<R>>,
 {
-    let [_, channels, rows, columns] = weight.meta.shape().dims();
-    // What Burn might make a product of matrices, by kernels that read beyond these.
-    let beyond = [rows, columns] == [1, 1] && fills_an_odd_number(channels);
     if has_16_bits(&input) {
         return sixteen_bits::forward(input, weight, bias, options);
     }
@@ -54,6 +51,9 @@ where
         return tensor_cores::forward(input, weight, bias, options);
     }
     let options = burn_options(options);
+    let [_, channels, rows, columns] = weight.meta.shape().dims();
+    // What Burn might make a product of matrices, by kernels that read beyond these.
+    let beyond = [rows, columns] == [1, 1] && fills_an_odd_number(channels);
     if is_exact(&input) || beyond {
         return conv_forward(input, weight, bias, options, ConvStrategy::Direct).expect(RUNS);
     }
@@ -67,42 +67,11 @@ where
     B: Backend<FloatTensorPrimitive = CubeTensor<R>>,
 {
     let Conv2dSaved { input, weight, options, wanted, .. } = saved;
-    let options = &options;
-    let sizes: [[usize; 4]; 2] = [input.shape().dims(), weight.shape().dims()];
-    let [of_input, of_weight] = sizes;
+    let (of_weight, options): ([usize; 4], _) = (weight.shape().dims(), &options);
     Conv2dParents {
         input: wanted.input.then(|| {
-            if leaves_gaps(of_weight, options) {
-                let (gradient, weight) = (gradient.clone(), weight.clone());
-                return input_gradient_with_gaps::<R, B>(gradient, weight, of_input, options);
-            }
-            if is_exact(&gradient) {
-                return input_gradient(gradient.clone(), weight.clone(), of_input, options);
-            }
-            let on_tensor_cores = tensor_cores::takes(&gradient, options);
-            let beyond = reads_beyond(of_weight, options);
-            let goes_forward = match options.stride {
-                // Those that are tried on tensor cores multiply one stage after another.
-                [1, 1] => beyond && !on_tensor_cores || padding_is_missed(of_weight, options),
-                _ => on_tensor_cores,
-            };
-            if goes_forward && can_go_forward(of_weight, options) {
-                let (gradient, weight) = (gradient.clone(), weight.clone());
-                return input_gradient_by_forward::<R, B>(gradient, weight, of_input, options);
-            }
-            if on_tensor_cores && options.stride == [1, 1] {
-                let (gradient, weight) = (gradient.clone(), weight.clone());
-                return tensor_cores::input_gradient(gradient, weight, of_input, options);
-            }
-            if beyond {
-                return input_gradient(gradient.clone(), weight.clone(), of_input, options);
-            }
-            if has_16_bits(&gradient) {
-                let (gradient, weight) = (gradient.clone(), weight.clone());
-                return sixteen_bits::input_gradient(gradient, weight, of_input, options);
-            }
             let (input, weight) = (input.clone(), weight.clone());
-            B::conv2d_x_backward(input, weight, gradient.clone(), burn_options(options))
+            gradient_of_input::<R, B>(input, weight, gradient.clone(), options)
         }),
         weight: wanted.weight.then(|| {
             if (is_exact(&gradient) || has_16_bits(&gradient)) && options.groups > 1 {
@@ -120,6 +89,47 @@ where
         }),
         bias: wanted.bias.then(|| channel_sums::<B>(gradient)),
     }
+}
+
+/// The gradient of the input, by the fastest of the kernels that are right for it.
+fn gradient_of_input<R, B>(
+    input: CubeTensor<R>,
+    weight: CubeTensor<R>,
+    gradient: CubeTensor<R>,
+    options: &Conv2dOptions,
+) -> CubeTensor<R>
+where
+    R: CubeRuntime,
+    B: Backend<FloatTensorPrimitive = CubeTensor<R>>,
+{
+    let sizes: [[usize; 4]; 2] = [input.shape().dims(), weight.shape().dims()];
+    let [size, of_weight] = sizes;
+    if leaves_gaps(of_weight, options) {
+        return input_gradient_with_gaps::<R, B>(gradient, weight, size, options);
+    }
+    if is_exact(&gradient) {
+        return input_gradient(gradient, weight, size, options);
+    }
+    let on_tensor_cores = tensor_cores::takes(&gradient, options);
+    let beyond = reads_beyond(of_weight, options);
+    let goes_forward = match options.stride {
+        // Those that are tried on tensor cores multiply one stage after another.
+        [1, 1] => beyond && !on_tensor_cores || padding_is_missed(of_weight, options),
+        _ => on_tensor_cores,
+    };
+    if goes_forward && can_go_forward(of_weight, options) {
+        return input_gradient_by_forward::<R, B>(gradient, weight, size, options);
+    }
+    if on_tensor_cores && options.stride == [1, 1] {
+        return tensor_cores::input_gradient(gradient, weight, size, options);
+    }
+    if beyond {
+        return input_gradient(gradient, weight, size, options);
+    }
+    if has_16_bits(&gradient) {
+        return sixteen_bits::input_gradient(gradient, weight, size, options);
+    }
+    B::conv2d_x_backward(input, weight, gradient, burn_options(options))
 }
 
 /// The sum of each channel, `[channels]`.
