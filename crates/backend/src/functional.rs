@@ -464,7 +464,7 @@ pub fn embedding<B: Backend>(table: Tensor<B, 2>, indices: Tensor<B, 2, Int>) ->
 pub fn cross_entropy<B: Backend>(logits: Tensor<B, 2>, targets: Tensor<B, 1, Int>) -> Tensor<B, 1> {
     let [batch, _] = logits.dims();
     checks::shape("cross_entropy: the targets", targets.dims(), [batch], "the batch of the logits");
-    tensor(B::fused_cross_entropy(primitive(logits), targets.into_primitive()))
+    tensor(B::fused_cross_entropy(primitive(logits), targets.into_primitive()).0)
 }
 
 /// Binary cross-entropy, one value per sample. Its gradient is `sigmoid(logit) - target` everywhere.

@@ -164,16 +164,8 @@ pub trait Backend: burn::tensor::backend::Backend {
     /// Cross-entropy of the softmax, one value per sample.
     ///
     /// - `logits`: `[batch, classes]`, `targets`: `[batch]`
-    /// - returns: `[batch]`
+    /// - returns: `[batch]`, and the softmax, `[batch, classes]`, without gradients
     fn fused_cross_entropy(
-        logits: FloatTensor<Self>,
-        targets: IntTensor<Self>,
-    ) -> FloatTensor<Self> {
-        Self::fused_cross_entropy_saving(logits, targets).0
-    }
-
-    /// [`fused_cross_entropy`](Self::fused_cross_entropy), and the softmax, `[batch, classes]`.
-    fn fused_cross_entropy_saving(
         logits: FloatTensor<Self>,
         targets: IntTensor<Self>,
     ) -> (FloatTensor<Self>, FloatTensor<Self>) {

@@ -419,7 +419,7 @@ where
         embedding::backward(table, indices, gradient)
     }
 
-    fn fused_cross_entropy_saving(
+    fn fused_cross_entropy(
         logits: FloatTensor<Self>,
         targets: IntTensor<Self>,
     ) -> (FloatTensor<Self>, FloatTensor<Self>) {

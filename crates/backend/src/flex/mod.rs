@@ -113,15 +113,8 @@ impl Backend for Flex {
     fn fused_cross_entropy(
         logits: FloatTensor<Self>,
         targets: IntTensor<Self>,
-    ) -> FloatTensor<Self> {
-        cross_entropy::forward(logits, targets)
-    }
-
-    fn fused_cross_entropy_saving(
-        logits: FloatTensor<Self>,
-        targets: IntTensor<Self>,
     ) -> (FloatTensor<Self>, FloatTensor<Self>) {
-        cross_entropy::forward_saving(logits, targets)
+        cross_entropy::forward(logits, targets)
     }
 
     fn fused_cross_entropy_backward(
