@@ -13,7 +13,7 @@ use super::{
 use crate::{overrides::note_taken, square_sums};
 
 pub(super) fn of(values: Vec<FlexTensor>) -> FlexTensor {
-    if !values.iter().all(|values| all_f32([values])) {
+    if !all_f32(&values) {
         return square_sums::composed::<Flex>(values);
     }
     note_taken();

@@ -29,7 +29,7 @@ pub(super) fn update(
     rule: &UpdateRule,
 ) -> Updated<Flex> {
     let Parameter { weight, gradient, slots } = &parameter;
-    if ![weight, gradient].into_iter().chain(slots).all(|tensor| all_f32([tensor])) {
+    if !all_f32([weight, gradient].into_iter().chain(slots)) {
         return composed(vec![parameter], diverged.clone(), rule).remove(0);
     }
     note_taken();

@@ -65,7 +65,6 @@ pub(super) fn takes<R: CubeRuntime>(maps: &CubeTensor<R>, options: &Conv2dOption
 /// equal keys.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct Key {
-    dtype: DType,
     /// Batch, height and width of the maps that are read.
     maps: [usize; 3],
     weight: [usize; 4],
@@ -92,7 +91,6 @@ impl Key {
     ) -> Self {
         let [batch, _, height, width] = maps.meta.shape().dims();
         Self {
-            dtype: maps.dtype,
             maps: [batch, height, width].map(|count| anchor(count, None, None, None)),
             weight: weight.meta.shape().dims(),
             moves: [options.stride, options.padding, options.dilation],
@@ -312,8 +310,7 @@ mod tests {
         let tried = |maps, channels| {
             let weight = [64, channels, 3, 3];
             let moves = [[1, 1]; 3];
-            Key { dtype: DType::F32, maps, weight, moves, bias: true, accelerator: false }
-                .has_many_channels()
+            Key { maps, weight, moves, bias: true, accelerator: false }.has_many_channels()
         };
         assert!(tried([256, 256, 256], 64));
         assert!(!tried([256, 256, 256], 32), "few channels");

@@ -13,12 +13,14 @@ use self::{
     kernels::{Given, run_back, run_through},
     recurrent::Kept,
 };
-use super::{buffers::empty, can_be_counted};
+use super::{
+    buffers::{MOST_CUBES, empty},
+    can_be_counted, noted,
+};
 use crate::{
     Backend, Lstm, LstmGradients, LstmOutput, LstmOutputGradients, LstmPrimitives, LstmSaved,
     functional::product,
     lstm::of_products,
-    overrides::note_taken,
     primitive::{primitive, tensor, transposed},
 };
 
@@ -30,17 +32,11 @@ const WIDEST: usize = 256;
 /// as there are no more cubes than a large GPU runs at a time.
 const ROWS: usize = 4;
 const CUBES: usize = 128;
-/// Cubes that any device starts at once.
-const MOST: usize = 65_535;
 
 /// Whether a layer with `hidden_weight`, `[4 hidden, hidden]`, over an input of this shape is done here.
 pub(super) fn takes(hidden_weight: &impl TensorMetadata, [batch, time, _]: [usize; 3]) -> bool {
     let [gates, width] = hidden_weight.shape().dims();
-    let takes = width <= WIDEST && batch <= MOST && can_be_counted(batch * time * gates);
-    if takes {
-        note_taken();
-    }
-    takes
+    noted(width <= WIDEST && batch <= MOST_CUBES && can_be_counted(batch * time * gates))
 }
 
 /// How sequences fall to cubes.
