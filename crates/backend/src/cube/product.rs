@@ -232,8 +232,7 @@ fn by_tensor_cores<R: CubeRuntime>(inputs: [CubeTensor<R>; 2]) -> CubeTensor<R> 
         for (strategy, is_tried) in strategies {
             let name = strategy.to_string();
             let by = move |inputs: [CubeTensor<R>; 2]| launch(&strategy, inputs);
-            let priority = move |key: &Key| if is_tried(key) { 1 } else { -1 };
-            set = set.with(Tunable::new(&name, by).group(&on_tensor_cores, priority));
+            set = set.with(Tunable::new(&name, by).group(&on_tensor_cores, only(is_tried)));
         }
         let units = |inputs: [CubeTensor<R>; 2]| Ok::<_, String>(by_units(inputs));
         set.with(Tunable::new("units", units).group(&otherwise, |_| 1))
@@ -241,6 +240,11 @@ fn by_tensor_cores<R: CubeRuntime>(inputs: [CubeTensor<R>; 2]) -> CubeTensor<R> 
     let [left, _] = &inputs;
     let (id, client) = (CubeTuneId::new(&left.client, &left.device), left.client.clone());
     TUNER.execute(&id, &client, candidates, inputs)
+}
+
+/// The priority, in a group for autotune, of what is tried only where it is worth that.
+pub(super) fn only<K>(is_tried: fn(&K) -> bool) -> impl Fn(&K) -> i8 {
+    move |key| if is_tried(key) { 1 } else { -1 }
 }
 
 fn launch<R: CubeRuntime>(

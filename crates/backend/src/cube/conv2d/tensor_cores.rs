@@ -40,7 +40,7 @@ use crate::{
     cube::{
         buffers::empty,
         can_be_counted,
-        product::{has_tensor_cores, of_one_type},
+        product::{has_tensor_cores, of_one_type, only},
         subsample,
     },
     functional::Conv2dOptions,
@@ -125,16 +125,6 @@ impl Key {
     }
 }
 
-/// The priority of what is tried only there.
-fn with_many_channels(key: &Key) -> i8 {
-    if key.has_many_channels() { 1 } else { -1 }
-}
-
-/// The priority of what is tried only there.
-fn with_an_accelerator(key: &Key) -> i8 {
-    if key.is_accelerated() { 1 } else { -1 }
-}
-
 /// Input, weight, bias, and how the convolution moves.
 type Forward<R> = (CubeTensor<R>, CubeTensor<R>, Option<CubeTensor<R>>, Conv2dOptions);
 
@@ -160,14 +150,14 @@ pub(super) fn forward<R: CubeRuntime>(
             .with(Tunable::new("direct", direct).group(&all, |_| 1))
             .with(Tunable::new("cmma", by(CMMA)).group(&all, |_| 1))
             .with(Tunable::new("mma", by(MMA)).group(&all, |_| 1))
-            .with(Tunable::new("winograd", by_winograd).group(&all, with_many_channels));
+            .with(Tunable::new("winograd", by_winograd).group(&all, only(Key::has_many_channels)));
         ACCELERATED.into_iter().fold(set, |set, kernel| {
             // Tiles depend on the number of maps, so what fits at some may not at others.
             let fitting = move |inputs: Forward<R>| {
                 forward_by(kernel, inputs.clone()).or_else(|_| direct(inputs))
             };
             let name = format!("{}_{}", kernel.0, kernel.1);
-            set.with(Tunable::new(&name, fitting).group(&all, with_an_accelerator))
+            set.with(Tunable::new(&name, fitting).group(&all, only(Key::is_accelerated)))
         })
     });
     let [input, weight] = in_fours([input, weight]);
@@ -259,7 +249,10 @@ pub(super) fn input_gradient<R: CubeRuntime>(
         TunableSet::new(key, |_: &Key, inputs: &Backward<R>| inputs.clone())
             .with(Tunable::new("cmma", by(CMMA)).group(&on_tensor_cores, |_| 1))
             .with(Tunable::new("mma", by(MMA)).group(&on_tensor_cores, |_| 1))
-            .with(Tunable::new("winograd", by_winograd).group(&on_tensor_cores, with_many_channels))
+            .with(
+                Tunable::new("winograd", by_winograd)
+                    .group(&on_tensor_cores, only(Key::has_many_channels)),
+            )
             .with(Tunable::new("direct", direct).group(&otherwise, |_| 1))
     });
     let (id, client) =
