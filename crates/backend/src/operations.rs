@@ -5,7 +5,7 @@
 //! because a method named like one of Burn's would be ambiguous in code that is generic over both.
 
 use burn::tensor::{
-    Shape, Tensor, TensorMetadata, TensorPrimitive,
+    Shape, TensorMetadata,
     ops::{FloatTensor, IntTensor},
 };
 
@@ -340,14 +340,3 @@ pub trait Backend: burn::tensor::backend::Backend {
 
 #[cfg(feature = "ndarray")]
 impl Backend for burn::backend::NdArray {}
-
-/// A primitive of any shape as a tensor of one dimension, for the default bodies.
-pub(crate) fn flat<B: Backend>(primitive: FloatTensor<B>) -> Tensor<B, 1> {
-    let elements = primitive.shape().num_elements();
-    Tensor::from_primitive(TensorPrimitive::Float(B::float_reshape(primitive, [elements].into())))
-}
-
-/// The reverse of [`flat`].
-pub(crate) fn shaped<B: Backend>(tensor: Tensor<B, 1>, shape: &Shape) -> FloatTensor<B> {
-    B::float_reshape(tensor.into_primitive().tensor(), shape.clone())
-}

@@ -85,14 +85,12 @@ where
     let (from_input, recurrent) =
         (primitive(from_input), primitive(transposed::<B>(hidden_weight)));
 
-    let mut saved = vec![input];
-    let state = state.map(|LstmPrimitives { cell, hidden }| [cell, hidden]);
-    saved.extend(state.iter().flatten().cloned());
-    let has_state = state.is_some();
-    let [cell, hidden] = state.unwrap_or_else(|| [bias.clone(), bias.clone()]);
+    let first = state.map(|LstmPrimitives { cell, hidden }| [cell, hidden]);
+    let [cell, hidden] = first.clone().unwrap_or_else(|| [bias.clone(), bias.clone()]);
     let inputs = [from_input, bias, recurrent, cell, hidden];
-    let [outputs, gates, cells, cell, hidden] = launch_forward(inputs, has_state);
-    saved.splice(1..1, [outputs.clone(), gates, cells]);
+    let [outputs, gates, cells, cell, hidden] = launch_forward(inputs, first.is_some());
+    let saved = [input, outputs.clone(), gates, cells];
+    let saved = saved.into_iter().chain(first.into_iter().flatten()).collect();
     (LstmOutput { outputs, state: LstmPrimitives { cell, hidden } }, saved)
 }
 

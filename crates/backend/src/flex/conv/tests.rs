@@ -1,7 +1,6 @@
 //! Each algorithm, at each level, against plain loops in f64.
 
 use super::super::{
-    lanes::odd_stride,
     parallel::Shared,
     pool::Windows,
     simd::{Kernel, Vector},
@@ -156,15 +155,6 @@ fn cases() -> Vec<Case> {
         Case::new(0, 1, [2, 3], [5, 5], [3, 3], padded),
         Case::new(1, 1, [70, 50], [40, 40], [3, 3], padded),
     ]
-}
-
-#[test]
-fn odd_strides_are_odd_numbers_of_cache_lines() {
-    for numbers in [1, 16, 17, 32, 48, 9 * 1024, 7 * 48 + 16] {
-        let stride = odd_stride(numbers);
-        assert!((numbers..numbers + 32).contains(&stride), "{stride} for {numbers}");
-        assert_eq!(stride % 32, 16, "{stride} for {numbers}");
-    }
 }
 
 /// Tiles of every size, with sums of small whole numbers, which are exact.
