@@ -53,6 +53,7 @@ use crate::{
     Conv2dGradients, Conv2dSaved, DropoutMask, LinearGradients, LinearSaved, Lstm, LstmGradients,
     LstmOutput, LstmOutputGradients, LstmSaved, Parameter, PlaneMap, UpdateRule, Updated,
     functional::{Conv2dOptions, PoolOptions},
+    overrides::note_taken,
 };
 
 impl Backend for Flex {
@@ -130,6 +131,12 @@ impl Backend for Flex {
         diverged: FloatTensor<Self>,
         rule: &UpdateRule,
     ) -> Vec<Updated<Self>> {
+        let slots = parameters.iter().flat_map(|one| &one.slots);
+        let others = parameters.iter().flat_map(|one| [&one.weight, &one.gradient]);
+        if !all_f32(slots.chain(others)) {
+            return crate::update::composed(parameters, diverged, rule);
+        }
+        note_taken();
         let update = |parameter| update::update(Level::best(), parameter, &diverged, rule);
         parameters.into_iter().map(update).collect()
     }
@@ -139,6 +146,10 @@ impl Backend for Flex {
         kept: f64,
         share: f64,
     ) -> Vec<FloatTensor<Self>> {
+        if !all_f32(pairs.iter().flatten()) {
+            return crate::moving_averages::composed::<Self>(pairs, kept, share);
+        }
+        note_taken();
         let moved = |pair| moving_averages::moved(Level::best(), pair, [kept, share]);
         pairs.into_iter().map(moved).collect()
     }
@@ -147,7 +158,12 @@ impl Backend for Flex {
         values: Vec<FloatTensor<Self>>,
         factor: FloatTensor<Self>,
     ) -> Vec<FloatTensor<Self>> {
-        values.into_iter().map(|values| rescale::by(values, factor.clone())).collect()
+        if !all_f32(values.iter().chain([&factor])) {
+            return crate::rescale::composed::<Self>(values, factor);
+        }
+        note_taken();
+        let factor = elements(&contiguous(factor))[0];
+        values.into_iter().map(|values| rescale::by(values, factor)).collect()
     }
 
     fn fused_square_sums(values: Vec<FloatTensor<Self>>) -> FloatTensor<Self> {

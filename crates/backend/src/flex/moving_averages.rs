@@ -1,15 +1,13 @@
 //! Moving averages in place: one pass over average and value.
 
-use burn::backend::Flex;
 use burn_flex::FlexTensor;
 
 use super::{
-    all_f32, assert_shape, contiguous, elements,
+    assert_shape, contiguous, elements,
     lanes::{read, write},
     parallel::{self, TASK},
     simd::{Kernel, Level, Vector},
 };
-use crate::{moving_averages, overrides::note_taken};
 
 /// The average, moved towards the value: what is kept of the one, and the share of the other.
 pub(super) fn moved(
@@ -17,10 +15,6 @@ pub(super) fn moved(
     [average, value]: [FlexTensor; 2],
     [kept, share]: [f64; 2],
 ) -> FlexTensor {
-    if !all_f32([&average, &value]) {
-        return moving_averages::composed::<Flex>(vec![[average, value]], kept, share).remove(0);
-    }
-    note_taken();
     assert_shape("a value", &value, average.layout().shape());
     let (mut average, value) = (contiguous(average), contiguous(value));
     let value = elements(&value);
@@ -62,8 +56,13 @@ impl Kernel for Move<'_> {
 
 #[cfg(test)]
 mod tests {
+    use burn::backend::Flex;
+
     use super::*;
-    use crate::flex::testing::{assert_close, normal, values};
+    use crate::{
+        flex::testing::{assert_close, normal, values},
+        moving_averages,
+    };
 
     /// Which do not add up to one, as where a value is corrected for its bias.
     const SHARES: [f64; 2] = [0.9, 0.11];

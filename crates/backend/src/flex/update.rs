@@ -4,16 +4,12 @@ use burn::backend::Flex;
 use burn_flex::FlexTensor;
 
 use super::{
-    adam, all_f32, assert_shape, contiguous, elements,
+    adam, assert_shape, contiguous, elements,
     parallel::{self, Shared, TASK},
     rms_prop, sgd,
     simd::Level,
 };
-use crate::{
-    Parameter, UpdateRule, Updated,
-    overrides::note_taken,
-    update::{composed, exactly},
-};
+use crate::{Parameter, UpdateRule, Updated, update::exactly};
 
 /// Equally long parts of a parameter's tensors.
 pub(super) struct Piece<'a, const SLOTS: usize> {
@@ -28,11 +24,6 @@ pub(super) fn update(
     diverged: &FlexTensor,
     rule: &UpdateRule,
 ) -> Updated<Flex> {
-    let Parameter { weight, gradient, slots } = &parameter;
-    if !all_f32([weight, gradient].into_iter().chain(slots)) {
-        return composed(vec![parameter], diverged.clone(), rule).remove(0);
-    }
-    note_taken();
     match rule {
         UpdateRule::Adam(step) => {
             in_place(parameter, diverged, |piece| level.run(adam::Update { piece, step }))
@@ -86,6 +77,7 @@ mod tests {
     use crate::{
         AdamStep, RmsPropStep, SgdStep,
         flex::testing::{assert_close, normal, on_1_2_and_3_threads, values},
+        update::composed,
     };
 
     const SGD: SgdStep =
