@@ -8,7 +8,6 @@ use burn_cubecl::{
 
 use super::{
     buffers::{at_a_time, empty, row_of_units, rows},
-    lanes::UNITS,
     layout::{back, listed, order_of},
 };
 
@@ -48,14 +47,15 @@ pub(super) fn moving_averages<R: CubeRuntime>(
             ([average, value, result], order)
         };
         let aligned: Vec<_> = group.iter().map(aligned).collect();
-        let largest = aligned.iter().map(|([average, ..], _)| average.meta.num_elements()).max();
+        let (count, cube) =
+            rows(aligned.iter().map(|([average, ..], _)| average.meta.num_elements()));
         let sequence = |place: usize| {
             aligned.iter().map(|(tensors, _)| tensors[place].clone().into_array_arg()).collect()
         };
         average::launch::<R>(
             &client,
-            rows(aligned.len(), largest.unwrap_or(0)),
-            CubeDim::new_1d(UNITS as u32),
+            count,
+            cube,
             sequence(0),
             sequence(1),
             sequence(2),

@@ -10,7 +10,6 @@ use burn_cubecl::{
 use super::{
     adam,
     buffers::{at_a_time, rows, writable},
-    lanes::UNITS,
     layout::{back, listed, order_of},
     rms_prop, sgd,
 };
@@ -45,12 +44,15 @@ where
     let mut updated = Vec::new();
     loop {
         let aligned: Vec<Aligned<R>> = parameters.by_ref().take(at_a_time).collect();
-        let Some(largest) = aligned.iter().map(Aligned::elements).max() else { return updated };
+        if aligned.is_empty() {
+            return updated;
+        }
+        let (count, cube) = rows(aligned.iter().map(Aligned::elements));
         let slot = |slot: usize| aligned.iter().map(|one| argument(&one.slots[slot])).collect();
         let group = Group {
             client: diverged.client.clone(),
-            count: rows(aligned.len(), largest),
-            cube: CubeDim::new_1d(UNITS as u32),
+            count,
+            cube,
             weights: aligned.iter().map(|one| argument(&one.weight)).collect(),
             gradients: aligned.iter().map(|one| argument(&one.gradient)).collect(),
             slots: (0..rule.slots()).map(slot).collect(),
