@@ -8,7 +8,7 @@ use burn_cubecl::{
 
 use super::{
     buffers::{at_a_time, empty, row_of_units, rows},
-    layout::{back, listed, order_of},
+    layout::{contiguous_in, in_original_order, order_of},
 };
 
 #[cube(launch)]
@@ -42,7 +42,8 @@ pub(super) fn moving_averages<R: CubeRuntime>(
     for group in pairs.chunks(at_a_time(&client, 3, 0)) {
         let aligned = |[average, value]: &[CubeTensor<R>; 2]| {
             let order = order_of(average);
-            let [average, value] = [average, value].map(|tensor| listed(tensor.clone(), &order));
+            let [average, value] =
+                [average, value].map(|tensor| contiguous_in(tensor.clone(), &order));
             let result = empty(&average, average.meta.shape().clone());
             ([average, value, result], order)
         };
@@ -62,7 +63,9 @@ pub(super) fn moving_averages<R: CubeRuntime>(
             kept as f32,
             share as f32,
         );
-        results.extend(aligned.into_iter().map(|([_, _, result], order)| back(result, &order)));
+        results.extend(
+            aligned.into_iter().map(|([_, _, result], order)| in_original_order(result, &order)),
+        );
     }
     results
 }

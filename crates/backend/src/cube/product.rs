@@ -162,8 +162,8 @@ struct Key {
     /// Of each operand, whether its rows lie one after another, and the power of two that divides the
     /// distance between them, or between its columns.
     lie: [(bool, u32); 2],
-    /// Whether kernels that multiply two stages by turns are right.
-    by_turns: bool,
+    /// Whether double-buffered kernels are right.
+    double_buffered: bool,
 }
 
 impl AutotuneKey for Key {}
@@ -191,14 +191,14 @@ impl Key {
             inner: about(inner),
             columns: about(shape[last]),
             lie,
-            by_turns: !fills_an_odd_number(inner),
+            double_buffered: !fills_an_odd_number(inner),
         }
     }
 
     /// Whether the tensor memory accelerator may pay.
     fn is_large(&self) -> bool {
         const LARGE: usize = 512;
-        self.by_turns && self.rows.min(self.inner).min(self.columns) >= LARGE
+        self.double_buffered && self.rows.min(self.inner).min(self.columns) >= LARGE
     }
 }
 
@@ -218,10 +218,10 @@ fn by_tensor_cores<R: CubeRuntime>(inputs: [CubeTensor<R>; 2]) -> CubeTensor<R> 
         let strategies: [(Strategy, IsTried); 7] = [
             (Strategy::SimpleCyclicMma(simple(Mma, false)), |_| true),
             (Strategy::SimpleCyclicMma(simple(Mma, true)), |_| true),
-            (Strategy::SimpleCyclicCmma(simple(Cmma, false)), |key| !key.by_turns),
-            (Strategy::SimpleCyclicCmma(simple(Cmma, true)), |key| !key.by_turns),
-            (Strategy::SpecializedCyclicMma(Inferred(().into())), |key| key.by_turns),
-            (Strategy::OrderedDoubleMma(Inferred(ordered)), |key| key.by_turns),
+            (Strategy::SimpleCyclicCmma(simple(Cmma, false)), |key| !key.double_buffered),
+            (Strategy::SimpleCyclicCmma(simple(Cmma, true)), |key| !key.double_buffered),
+            (Strategy::SpecializedCyclicMma(Inferred(().into())), |key| key.double_buffered),
+            (Strategy::OrderedDoubleMma(Inferred(ordered)), |key| key.double_buffered),
             (Strategy::SpecializedTmaMma(Inferred(().into())), Key::is_large),
         ];
         let on_tensor_cores = TuneGroup::new("tensor cores", |_: &Key| 1);

@@ -8,7 +8,7 @@ use burn_cubecl::{
 
 use super::{
     buffers::{at_a_time, row_of_units, rows, writable},
-    layout::{back, listed, order_of},
+    layout::{contiguous_in, in_original_order, order_of},
 };
 
 #[cube(launch)]
@@ -31,7 +31,7 @@ pub(super) fn rescale<R: CubeRuntime>(
 ) -> Vec<CubeTensor<R>> {
     let aligned = |tensor: CubeTensor<R>| {
         let order = order_of(&tensor);
-        (writable(listed(tensor, &order)), order)
+        (writable(contiguous_in(tensor, &order)), order)
     };
     let tensors: Vec<_> = values.into_iter().map(aligned).collect();
     for group in tensors.chunks(at_a_time(&factor.client, 1, 1)) {
@@ -44,5 +44,5 @@ pub(super) fn rescale<R: CubeRuntime>(
             factor.clone().into_array_arg(),
         );
     }
-    tensors.into_iter().map(|(tensor, order)| back(tensor, &order)).collect()
+    tensors.into_iter().map(|(tensor, order)| in_original_order(tensor, &order)).collect()
 }

@@ -10,7 +10,7 @@ use burn_cubecl::{
 use super::{
     adam,
     buffers::{at_a_time, rows, writable},
-    layout::{back, listed, order_of},
+    layout::{contiguous_in, in_original_order, order_of},
     rms_prop, sgd,
 };
 use crate::{Backend, Parameter, UpdateRule, Updated};
@@ -83,9 +83,9 @@ impl<R: CubeRuntime> Aligned<R> {
     {
         let order = order_of(&weight);
         Self {
-            weight: writable(listed(weight, &order)),
-            gradient: listed(gradient, &order),
-            slots: slots.into_iter().map(|slot| writable(listed(slot, &order))).collect(),
+            weight: writable(contiguous_in(weight, &order)),
+            gradient: contiguous_in(gradient, &order),
+            slots: slots.into_iter().map(|slot| writable(contiguous_in(slot, &order))).collect(),
             order,
         }
     }
@@ -93,7 +93,10 @@ impl<R: CubeRuntime> Aligned<R> {
     /// Weight and slots as they lay before.
     fn updated(self) -> (CubeTensor<R>, Vec<CubeTensor<R>>) {
         let Self { weight, slots, order, .. } = self;
-        (back(weight, &order), slots.into_iter().map(|slot| back(slot, &order)).collect())
+        (
+            in_original_order(weight, &order),
+            slots.into_iter().map(|slot| in_original_order(slot, &order)).collect(),
+        )
     }
 
     fn elements(&self) -> usize {

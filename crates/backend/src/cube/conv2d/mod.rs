@@ -228,8 +228,8 @@ fn reads_beyond([outputs, ..]: [usize; 4], options: &Conv2dOptions) -> bool {
 }
 
 /// The gradient of an input of the shape `size`: the convolution of the outputs' gradient, with zeros
-/// where the kernel skipped places, with the kernel turned around, padded so that every window over the
-/// border counts.
+/// where the kernel skipped places, with the kernel rotated by 180 degrees, padded so that every window
+/// over the border counts.
 fn input_gradient_by_forward<R, B>(
     gradient: CubeTensor<R>,
     weight: CubeTensor<R>,
@@ -253,9 +253,9 @@ where
     let [down, right] = options.dilation;
     let [above, left] = options.padding;
     let padding = [down * (rows - 1) - above, right * (columns - 1) - left];
-    let turned = B::float_swap_dims(B::float_flip(weight, &[2, 3]), 0, 1);
+    let rotated = B::float_swap_dims(B::float_flip(weight, &[2, 3]), 0, 1);
     let options = Conv2dOptions { padding, relu: false, ..of_each_place };
-    forward::<R, B>(gradient, B::laid_out(turned), None, &options)
+    forward::<R, B>(gradient, B::laid_out(rotated), None, &options)
 }
 
 /// Maps of so many `places`, `[height, width]`, with the values of `maps` each `stride` from the next.

@@ -67,7 +67,7 @@ pub fn forward<R: CubeRuntime>(
     correlate(input, kernels, bias, padding, room)
 }
 
-/// The gradient of the input: that of the output, correlated with the kernels turned around.
+/// The gradient of the input: that of the output, correlated with the kernels rotated.
 pub fn input_gradient<R: CubeRuntime>(
     gradient: CubeTensor<R>,
     weight: CubeTensor<R>,
@@ -199,10 +199,10 @@ fn transform_maps(
     }
 }
 
-/// The number of a kernel that is read for a place, the other way around where it is turned.
-fn tap_at(down: usize, right: usize, turned: bool) -> usize {
+/// The number of a kernel that is read for a place, from its end where it is rotated by 180 degrees.
+fn tap_at(down: usize, right: usize, rotated: bool) -> usize {
     let tap = down * KERNEL + right;
-    if turned { KERNEL * KERNEL - 1 - tap } else { tap }
+    if rotated { KERNEL * KERNEL - 1 - tap } else { tap }
 }
 
 /// Kernels, `[outputs, 3, 3, inputs]`, as 16 matrices of outputs by inputs.
@@ -211,7 +211,7 @@ fn transform_kernels(
     kernels: &Array<f32>,
     matrices: &mut Array<f32>,
     inputs: usize,
-    #[comptime] turned: bool,
+    #[comptime] rotated: bool,
 ) {
     let i = ABSOLUTE_POS;
     if i < matrices.len() / MATRICES {
@@ -221,7 +221,7 @@ fn transform_kernels(
         for down in 0..KERNEL {
             #[unroll]
             for right in 0..KERNEL {
-                let tap = comptime!(tap_at(down, right, turned));
+                let tap = comptime!(tap_at(down, right, rotated));
                 values[comptime!(down * SIDE + right)] = kernels[begin + tap * inputs];
             }
         }
@@ -282,7 +282,7 @@ fn transform_back(
 }
 
 /// The transformed kernels, `[16, outputs, inputs]`.
-fn kernels<R: CubeRuntime>(weight: CubeTensor<R>, turned: bool) -> CubeTensor<R> {
+fn kernels<R: CubeRuntime>(weight: CubeTensor<R>, rotated: bool) -> CubeTensor<R> {
     let weight = into_contiguous(permute_nchw_to_nhwc(weight));
     let [outputs, _, _, inputs] = weight.meta.shape().dims();
     let matrices = empty(&weight, [MATRICES, outputs, inputs]);
@@ -294,7 +294,7 @@ fn kernels<R: CubeRuntime>(weight: CubeTensor<R>, turned: bool) -> CubeTensor<R>
         weight.into_array_arg(),
         matrices.clone().into_array_arg(),
         inputs,
-        turned,
+        rotated,
     );
     matrices
 }

@@ -358,7 +358,7 @@ fn packed(
         && taps.iter().map(|tap| tap.index).eq(0..weights.kernel);
     parallel::chunks(packed.storage_mut::<f32>(), block_size, |block, target, scratch| {
         let source = &weights.values[block * width * weights.output_stride..];
-        let turn = |source: &[f32], count: usize, target: &mut [f32]| {
+        let transpose = |source: &[f32], count: usize, target: &mut [f32]| {
             level.run(ToPositions {
                 source,
                 plane: weights.output_stride,
@@ -370,14 +370,14 @@ fn packed(
             });
         };
         if whole {
-            turn(source, channels * weights.kernel, target);
+            transpose(source, channels * weights.kernel, target);
             return;
         }
         let [kernel] = scratch.slices([weights.kernel * width]);
         for channel in 0..channels {
             let target = &mut target[channel * taps.len() * width..][..taps.len() * width];
             let source = &source[channel * weights.channel_stride..];
-            turn(source, weights.kernel, kernel);
+            transpose(source, weights.kernel, kernel);
             for (tap, target) in taps.iter().zip(target.chunks_exact_mut(width)) {
                 target.copy_from_slice(&kernel[tap.index * width..][..width]);
             }

@@ -199,7 +199,7 @@ fn gradients(
         match Maps::input_gradient(geometry).filter(|_| fast) {
             Some(maps) => {
                 let epilogue = Epilogue { bias: None, relu: false };
-                let kernels = Kernels::Turned;
+                let kernels = Kernels::Rotated;
                 let target = Target::maps(target);
                 winograd::correlate(level, &maps, gradient, weight, kernels, epilogue, target);
             }

@@ -280,7 +280,7 @@ fn winograds_algorithm_equals_plain_loops() {
             };
             let mut ours = vec![f32::NAN; input.len()];
             let epilogue = Epilogue { bias: None, relu: false };
-            let kernels = Kernels::Turned;
+            let kernels = Kernels::Rotated;
             winograd::correlate(
                 level,
                 &maps,
@@ -390,7 +390,7 @@ fn pooling_on_the_way_equals_pooling_of_whole_maps() {
                             &maps,
                             gradient,
                             &case.weight,
-                            Kernels::Turned,
+                            Kernels::Rotated,
                             Epilogue { bias: None, relu: false },
                             Target::maps(&mut input),
                         );

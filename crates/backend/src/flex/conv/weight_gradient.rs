@@ -146,7 +146,7 @@ impl<'a> Plan<'a> {
             let block = task / self.parts;
             let copy = if self.copied { self.images * self.pitch[2] } else { 0 };
             let map = self.rows * self.geometry.output[1] * self.width;
-            let [source, turned, planes] =
+            let [source, transposed, planes] =
                 scratch.slices([copy, self.positions.len() * self.width, map]);
             for chunk in part(self.chunks, self.parts, task % self.parts) {
                 let chunk = Chunk::new(self, chunk, input, source);
@@ -156,7 +156,7 @@ impl<'a> Plan<'a> {
                     chunk,
                     gradient,
                     planes,
-                    turned,
+                    transposed,
                     sums,
                 });
             }
@@ -223,7 +223,7 @@ struct Accumulate<'a> {
     /// Room for the gradients of an image, `[width][positions]`.
     planes: &'a mut [f32],
     /// `[positions][width]`
-    turned: &'a mut [f32],
+    transposed: &'a mut [f32],
     /// `[pairs][width]`
     sums: &'a mut [f32],
 }
@@ -233,17 +233,18 @@ impl Kernel for Accumulate<'_> {
 
     #[inline(always)]
     fn run<V: Vector>(self) {
-        let Self { plan, block, chunk, gradient, planes, turned, sums } = self;
+        let Self { plan, block, chunk, gradient, planes, transposed, sums } = self;
         let Geometry { groups, outputs, output, .. } = *plan.geometry;
         let channel = block * plan.width;
         let channels = (outputs - channel).min(plan.width);
         let count = chunk.rows.len() * output[1];
         let images = chunk.images.len();
-        for (image, turned) in chunk.images.zip(turned.chunks_exact_mut(count * plan.width)) {
+        for (image, transposed) in chunk.images.zip(transposed.chunks_exact_mut(count * plan.width))
+        {
             let channel = (image * groups + plan.group) * outputs + channel;
             let (source, plane) =
                 gradient.rows::<V>(channel..channel + channels, chunk.rows.clone(), output, planes);
-            let (target, width) = (turned, plan.width);
+            let (target, width) = (transposed, plan.width);
             ToPositions { source, plane, channels, count, target, width, stride: width }.run::<V>();
         }
         let vectors = if channels <= V::LANES { 1 } else { VECTORS };
@@ -252,7 +253,7 @@ impl Kernel for Accumulate<'_> {
                 source: chunk.source,
                 rows: &plan.pairs[rows.clone()],
                 table: &plan.positions[..images * count],
-                weights: turned.as_ptr(),
+                weights: transposed.as_ptr(),
                 weight_step: plan.width,
                 outer: 1,
                 outer_source: 0,
@@ -261,7 +262,7 @@ impl Kernel for Accumulate<'_> {
             let sums = &mut sums[rows.start * plan.width..][..rows.len() * plan.width];
             let add = Put::<true> { sums: sums.as_mut_ptr(), stride: plan.width };
             // SAFETY: pairs and positions lead to inputs of this chunk or its border, the
-            // gradients of all positions were just turned, and the sums are this task's own.
+            // gradients of all positions were just transposed, and the sums are this task's own.
             unsafe { tile::<V>(vectors, &products, &add) };
         }
     }

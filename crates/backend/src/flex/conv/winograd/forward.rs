@@ -1,4 +1,4 @@
-//! The forward pass and, with the kernels turned, the input gradient.
+//! The forward pass and, with the kernels rotated, the input gradient.
 
 use std::ops::Range;
 
@@ -168,7 +168,7 @@ impl Job<'_> {
         first..(first + self.rows).min(self.maps.tile_rows())
     }
 
-    /// Numbers of the buffer in which kernels are turned.
+    /// Numbers of the buffer in which kernels are transposed.
     fn kernel_buffer(&self) -> usize {
         self.maps.inputs * 9 * self.level.lanes()
     }
@@ -376,7 +376,7 @@ mod tests {
         let values = |stream, count| testing::values(testing::normal([count], stream));
         let (input, weight) = (values(1, 3 * 32 * 9 * 14), values(2, 48 * 32 * 9));
         for level in Level::all() {
-            for kernels in [Kernels::Forward, Kernels::Turned] {
+            for kernels in [Kernels::Forward, Kernels::Rotated] {
                 let find = |rows: usize, run: fn(&Job<'_>)| {
                     let mut output = vec![f32::NAN; 3 * 48 * 9 * 14];
                     run(&Job {

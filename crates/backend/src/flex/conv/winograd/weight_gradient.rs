@@ -78,9 +78,9 @@ pub(in crate::flex::conv) fn weight_gradient(
     let sums = sums.storage::<f32>();
     let size = maps.inputs * 9 * level.lanes();
     parallel::chunks(output, size, |task, target, scratch| {
-        let [turned] = scratch.slices([size]);
+        let [transposed] = scratch.slices([size]);
         let first = task * level.lanes();
-        level.run(Finish { job: &job, sums, first, turned, target });
+        level.run(Finish { job: &job, sums, first, transposed, target });
     });
 }
 
@@ -246,7 +246,7 @@ struct Finish<'a, 'b> {
     /// `[parts][36][inputs][outputs]`
     sums: &'a [f32],
     first: usize,
-    turned: &'b mut [f32],
+    transposed: &'b mut [f32],
     target: &'b mut [f32],
 }
 
@@ -257,7 +257,7 @@ impl Kernel for Finish<'_, '_> {
     fn run<V: Vector>(self) {
         let Maps { inputs, outputs, .. } = *self.job.maps;
         let matrix = Matrices::distance(inputs, outputs);
-        let turned = &mut self.turned[..inputs * 9 * V::LANES];
+        let transposed = &mut self.transposed[..inputs * 9 * V::LANES];
         for input in 0..inputs {
             transform::both_axes::<transform::KernelAdjoint, V, _, _>(
                 #[inline(always)]
@@ -274,11 +274,11 @@ impl Kernel for Finish<'_, '_> {
                 |row, column, value| {
                     let place = (input * 9 + row * 3 + column) * V::LANES;
                     // SAFETY: nine vectors for each input.
-                    unsafe { value.store(turned.as_mut_ptr().wrapping_add(place)) };
+                    unsafe { value.store(transposed.as_mut_ptr().wrapping_add(place)) };
                 },
             );
         }
         let (width, channels) = (V::LANES, V::LANES);
-        ToDensePlanes { source: turned, width, channels, target: self.target }.run::<V>();
+        ToDensePlanes { source: transposed, width, channels, target: self.target }.run::<V>();
     }
 }
