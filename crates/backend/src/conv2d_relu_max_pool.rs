@@ -1,7 +1,7 @@
 //! Convolution with bias, ReLU and the maximum of windows of 2x2 as one operation, which keeps
 //! only what the backward pass needs of the full map.
 //!
-//! Overrides: Flex (`flex/conv/`), CUDA and WGPU (`cube/max_pool2d.rs`, after Burn's convolution).
+//! Overrides: Flex (`flex/conv/`), CUDA and WGPU (`cube/max_pool2d.rs`, after `cube/conv2d/`).
 
 use burn::backend::autodiff::{Autodiff, checkpoint::strategy::CheckpointStrategy};
 use burn::tensor::{

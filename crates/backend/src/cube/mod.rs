@@ -7,7 +7,7 @@
 //! Sums are made in an order that follows from shapes and from how tensors lie in memory, without
 //! atomics, so a run can be repeated bit for bit.
 
-// An operation a file.
+// One operation per file.
 mod adam;
 mod batch_norm2d;
 mod binary_cross_entropy;

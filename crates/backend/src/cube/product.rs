@@ -6,9 +6,9 @@
 //! ([`Arithmetic::Exact`]) products are by units. Elsewhere they are Burn's, except where some of its
 //! kernels would read beyond the matrices, or would add up a part of the numbers.
 //!
-//! Some of cubek 0.2 multiply two stages of columns by turns, and so an even number of stages. Where the
-//! columns fill an odd number, those kernels also multiply what follows them in memory: they look for the
-//! end of the matrices only where a stage is not full. Its others multiply one stage after another.
+//! Some kernels of cubek 0.2 are double-buffered and so process an even number of stages. Where the inner
+//! dimension fills an odd number, they also multiply what follows the matrices in memory, since they check
+//! bounds only in a stage that is not full.
 //!
 //! Its kernels for vectors divide the numbers among as many units as the device's largest plane has, and
 //! add up those of a plane. On devices whose driver chooses the size of planes, as Intel's, a plane may

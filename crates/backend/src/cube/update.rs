@@ -69,7 +69,7 @@ where
 
 /// A parameter's tensors, all listed in the order of its weight.
 struct Aligned<R: CubeRuntime> {
-    /// Which nobody else holds, nor the slots.
+    /// Held by nobody else, like the slots.
     weight: CubeTensor<R>,
     gradient: CubeTensor<R>,
     slots: Vec<CubeTensor<R>>,

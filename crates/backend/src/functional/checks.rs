@@ -1,5 +1,6 @@
-//! What the operations require of shapes. It is checked here, once for all backends, since a kernel that
-//! is given something else panics obscurely or computes garbage.
+//! What the operations require of shapes, since a kernel that is given something else panics obscurely or
+//! computes garbage. Checked here for all backends, with texts for users; Flex asserts once more what its
+//! unsafe kernels rely on.
 
 use super::{Conv2dOptions, LstmState, LstmWeights, PoolOptions};
 use crate::Backend;

@@ -31,7 +31,7 @@ const SHAPES: [[usize; 3]; 10] = [
     [1, 1024, 512],
 ];
 
-/// The matrix as it is, or as a view of one with its sides changed.
+/// The matrix as it is, or as the transposed view of one.
 fn matrix<B: Backend>([rows, columns]: [usize; 2], stream: u64, transposed: bool) -> Tensor<B, 2> {
     match transposed {
         false => normal([rows, columns], stream),

@@ -1,9 +1,9 @@
-//! Convolutions: Burn's kernels, chosen among fewer on tensor cores, but for the gradient of the weight,
-//! and for those that round no operand.
+//! Convolutions by Burn's kernels, of which only a few are tried on tensor cores. The gradient of the weight
+//! has a kernel of its own; exact arithmetic takes Burn's direct kernels.
 //!
-//! Burn's kernels for tensor cores round f32 to TF32 on CUDA. Where sums are to be exact
-//! ([`Arithmetic::Exact`](crate::Arithmetic::Exact)), only those that do not are taken. Of numbers of 16 bits, only those that sum
-//! in f32.
+//! Those for tensor cores round f32 to TF32 on CUDA, which exact arithmetic
+//! ([`Arithmetic::Exact`](crate::Arithmetic::Exact)) does not allow. Of numbers of 16 bits only those are
+//! taken that sum in f32.
 
 mod sixteen_bits;
 mod tensor_cores;

@@ -171,8 +171,9 @@ fn key_of<R: CubeRuntime>((input, weight, bias, options): &Forward<R>) -> Key {
     Key::of(input, weight, options, bias.is_some())
 }
 
-/// Maps and weight, with a channel of zeros more where one is missing for kernels to read four at a time, as
-/// of pictures; it was not timed. Where more are missing, up to three quarters of a copy would be zeros.
+/// Maps and weight, padded with one channel of zeros where that makes a multiple of four, which kernels read
+/// at once: pictures have three. Not timed. Where more are missing, up to three quarters of a copy would be
+/// zeros.
 fn in_fours<R: CubeRuntime>(operands: [CubeTensor<R>; 2]) -> [CubeTensor<R>; 2] {
     let channels = operands[0].meta.shape()[1];
     let can_grow =

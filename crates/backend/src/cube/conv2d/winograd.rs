@@ -29,8 +29,8 @@ const SIDE: usize = 4;
 /// Numbers along the side of a kernel, and outputs along that of a tile.
 const KERNEL: usize = 3;
 const STEP: usize = 2;
-/// Bytes for the tiles that are done at a time: more hardly keep a large device busier. There are fewer
-/// numbers in them than units can count.
+/// Bytes for the tiles that are done at a time: more would hardly keep a large device busier. There are
+/// fewer numbers in them than units can count.
 pub(super) const ROOM: usize = 1 << 28;
 
 /// Whether it computes convolutions with a weight of this shape, and the gradients of their inputs.
