@@ -8,7 +8,7 @@
 
 use burn_cubecl::{
     CubeRuntime,
-    cubecl::{self, prelude::*, std::FastDivmod},
+    cubecl::{self, prelude::*},
     kernel::into_contiguous,
     ops::{permute, permute_nchw_to_nhwc, permute_nhwc_to_nchw},
     tensor::CubeTensor,
@@ -18,6 +18,7 @@ use crate::{
     cube::{
         buffers::{elementwise, empty},
         can_be_counted,
+        extent::{Extent, ExtentLaunch},
         product::product,
     },
     functional::Conv2dOptions,
@@ -77,34 +78,18 @@ pub fn input_gradient<R: CubeRuntime>(
     correlate(gradient, kernels(weight, true), None, padding.map(|places| 2 - places), room)
 }
 
-/// Rows and columns of maps, and of their tiles, and the channels.
+/// Rows and columns of maps, and the extent of their tiles.
 #[derive(CubeType, CubeLaunch, Clone, Copy)]
 struct Sizes {
     height: usize,
     width: usize,
-    tiles_down: FastDivmod<usize>,
-    tiles_across: FastDivmod<usize>,
-    channels: FastDivmod<usize>,
-    /// The first of the tiles that are done.
+    tiles: Extent,
+    /// The first value of the tiles that are done, of one for each tile and channel.
     first: usize,
-}
-
-#[derive(CubeType, Clone, Copy)]
-struct Place {
-    image: usize,
-    row: usize,
-    column: usize,
 }
 
 #[cube]
 impl Sizes {
-    /// Where the outputs of a tile begin.
-    fn begin(&self, tile: usize) -> Place {
-        let (line, across) = self.tiles_across.div_mod(self.first + tile);
-        let (image, down) = self.tiles_down.div_mod(line);
-        Place { image, row: down * STEP, column: across * STEP }
-    }
-
     /// The number of a place of the maps.
     fn number(&self, image: usize, row: usize, column: usize) -> usize {
         (image * self.height + row) * self.width + column
@@ -166,23 +151,22 @@ fn transform_maps(
 ) {
     let i = ABSOLUTE_POS;
     if i < matrices.len() / MATRICES {
-        let (tile, channel) = sizes.channels.div_mod(i);
-        let begin = sizes.begin(tile);
+        let tile = sizes.tiles.position(sizes.first + i);
         let mut values = Array::<f32>::new(MATRICES);
         #[unroll]
         for down in 0..SIDE {
             #[unroll]
             for right in 0..SIDE {
-                let row = begin.row + down;
-                let column = begin.column + right;
+                let row = tile.row * STEP + down;
+                let column = tile.column * STEP + right;
                 let mut value = 0.0f32;
                 if row >= above
                     && row - above < sizes.height
                     && column >= left
                     && column - left < sizes.width
                 {
-                    let place = sizes.number(begin.image, row - above, column - left);
-                    value = maps[place * channels + channel];
+                    let place = sizes.number(tile.image, row - above, column - left);
+                    value = maps[place * channels + tile.channel];
                 }
                 values[comptime!(down * SIDE + right)] = value;
             }
@@ -250,8 +234,7 @@ fn transform_back(
     let elements = matrices.len() / MATRICES;
     let i = ABSOLUTE_POS;
     if i < elements {
-        let (tile, channel) = sizes.channels.div_mod(i);
-        let begin = sizes.begin(tile);
+        let tile = sizes.tiles.position(sizes.first + i);
         let mut values = Array::<f32>::new(MATRICES);
         #[unroll]
         for matrix in 0..MATRICES {
@@ -263,17 +246,17 @@ fn transform_back(
         }
         let mut shift = 0.0f32;
         if has_bias {
-            shift = bias[channel];
+            shift = bias[tile.channel];
         }
         #[unroll]
         for column in 0..STEP {
             transform_sums(&mut values, column, SIDE);
             #[unroll]
             for row in 0..STEP {
-                let (y, x) = (begin.row + row, begin.column + column);
+                let (y, x) = (tile.row * STEP + row, tile.column * STEP + column);
                 if y < sizes.height && x < sizes.width {
-                    let place = sizes.number(begin.image, y, x);
-                    maps[place * channels + channel] =
+                    let place = sizes.number(tile.image, y, x);
+                    maps[place * channels + tile.channel] =
                         values[comptime!(row * SIDE + column)] + shift;
                 }
             }
@@ -312,8 +295,9 @@ fn correlate<R: CubeRuntime>(
     let outputs = kernels.meta.shape()[2];
     let [out_height, out_width] = [height + 2 * padding[0] - 2, width + 2 * padding[1] - 2];
     let [down, across] = [out_height, out_width].map(|places| places.div_ceil(STEP));
-    let sizes = |[height, width]: [usize; 2], channels, first_tile| {
-        SizesLaunch::new(height, width, down, across, channels, first_tile)
+    let sizes = |[height, width]: [usize; 2], channels: usize, first_tile: usize| {
+        let tiles = ExtentLaunch::new(down, across, channels);
+        SizesLaunch::new(height, width, tiles, first_tile * channels)
     };
     let all = batch * down * across;
     let fit = (room / (MATRICES * (inputs + outputs) * size_of::<f32>())).clamp(1, all);
