@@ -7,7 +7,7 @@ use crate::{
     Conv2dGradients, Conv2dParents, Conv2dSaved, conv2d, conv2d_relu_max_pool,
     flex::{
         conv, pool,
-        testing::{normal, values},
+        testing::{assert_close_to_largest, normal, values},
     },
     functional::{Conv2dOptions, PoolOptions},
     max_pool2d,
@@ -62,12 +62,7 @@ fn convolution(case: u64) -> (FlexTensor, FlexTensor, FlexTensor, Conv2dOptions)
 #[track_caller]
 fn assert_close(what: &str, ours: FlexTensor, reference: FlexTensor) {
     assert_eq!(ours.layout().shape(), reference.layout().shape(), "{what}");
-    let [ours, reference] = [ours, reference].map(values);
-    let largest = reference.iter().fold(1e-3_f32, |largest, value| largest.max(value.abs()));
-    for (index, (ours, reference)) in ours.iter().zip(&reference).enumerate() {
-        let difference = (ours - reference).abs();
-        assert!(difference <= 1e-4 * largest, "{what}: {ours} for {reference} at {index}");
-    }
+    assert_close_to_largest(what, &values(ours), &values(reference), 1e-4);
 }
 
 fn assert_all_close(what: &str, ours: Conv2dGradients<Flex>, reference: Conv2dGradients<Flex>) {

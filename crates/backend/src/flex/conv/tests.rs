@@ -4,7 +4,7 @@ use super::super::{
     parallel::Shared,
     pool::Windows,
     simd::{Kernel, Vector},
-    testing,
+    testing::{self, assert_close_to_largest},
 };
 use super::{
     Epilogue, Geometry, Level, Source, Target, direct,
@@ -117,20 +117,6 @@ impl Case {
     }
 }
 
-/// The largest difference over the largest value.
-#[track_caller]
-fn assert_close(ours: &[f32], reference: &[f64], tolerance: f64, what: &str) {
-    assert_eq!(ours.len(), reference.len());
-    let largest = reference.iter().fold(0.0_f64, |largest, value| largest.max(value.abs()));
-    for (index, (ours, reference)) in ours.iter().zip(reference).enumerate() {
-        let difference = (f64::from(*ours) - reference).abs();
-        assert!(
-            difference <= tolerance * largest.max(1e-3),
-            "{what}: {ours} instead of {reference} at {index}"
-        );
-    }
-}
-
 fn cases() -> Vec<Case> {
     let plain = [[1, 1], [0, 0], [1, 1]];
     let padded = [[1, 1], [1, 1], [1, 1]];
@@ -216,7 +202,7 @@ fn direct_convolution_equals_plain_loops() {
             let epilogue = Epilogue { bias: Some(&case.bias), relu: true };
             let target = Target::maps(&mut ours);
             direct::forward(level, geometry, &case.input, &case.weight, epilogue, target);
-            assert_close(&ours, &output, 1e-5, &format!("output, {what}"));
+            assert_close_to_largest(&format!("output, {what}"), &ours, &output, 1e-5);
 
             let mut ours = vec![f32::NAN; weight.len()];
             weight_gradient::weight_gradient(
@@ -226,11 +212,16 @@ fn direct_convolution_equals_plain_loops() {
                 Source::Maps(&case.gradient),
                 &mut ours,
             );
-            assert_close(&ours, &weight, 1e-5, &format!("gradient of the weight, {what}"));
+            assert_close_to_largest(
+                &format!("gradient of the weight, {what}"),
+                &ours,
+                &weight,
+                1e-5,
+            );
 
             let mut ours = vec![f32::NAN; input.len()];
             direct::input_gradient(level, geometry, &case.gradient, &case.weight, &mut ours);
-            assert_close(&ours, &input, 1e-5, &format!("gradient of the input, {what}"));
+            assert_close_to_largest(&format!("gradient of the input, {what}"), &ours, &input, 1e-5);
         }
     }
 }
@@ -267,12 +258,17 @@ fn winograds_algorithm_equals_plain_loops() {
                 epilogue,
                 Target::maps(&mut ours),
             );
-            assert_close(&ours, &output, 1e-4, &format!("output, {what}"));
+            assert_close_to_largest(&format!("output, {what}"), &ours, &output, 1e-4);
 
             let mut ours = vec![f32::NAN; weight.len()];
             let gradient = Source::Maps(&case.gradient);
             winograd::weight_gradient(level, &maps, &case.input, gradient, &mut ours);
-            assert_close(&ours, &weight, 1e-4, &format!("gradient of the weight, {what}"));
+            assert_close_to_largest(
+                &format!("gradient of the weight, {what}"),
+                &ours,
+                &weight,
+                1e-4,
+            );
 
             let Some(maps) = Maps::input_gradient(geometry) else {
                 assert!(geometry.padding[0] > 2, "{what}");
@@ -290,7 +286,7 @@ fn winograds_algorithm_equals_plain_loops() {
                 epilogue,
                 Target::maps(&mut ours),
             );
-            assert_close(&ours, &input, 1e-4, &format!("gradient of the input, {what}"));
+            assert_close_to_largest(&format!("gradient of the input, {what}"), &ours, &input, 1e-4);
         }
     }
 }
