@@ -7,6 +7,7 @@ use crate::{
     Conv2dGradients, Conv2dParents, Conv2dSaved, conv2d, conv2d_relu_max_pool,
     flex::{
         conv, pool,
+        simd::Level,
         testing::{assert_close_to_largest, normal, values},
     },
     functional::{Conv2dOptions, PoolOptions},
@@ -85,16 +86,23 @@ fn convolutions_equal_the_default_body() {
         let what = format!("case {case}: {:?} {options:?}", input.layout().shape());
         let arguments = || (input.clone(), weight.clone(), Some(bias.clone()));
         let (x, w, b) = arguments();
-        let ours = conv::forward(x, w, b, &options);
-        let (x, w, b) = arguments();
-        let reference = conv2d::composed::<Flex>(x, w, b, &options);
-        assert_close(&what, ours, reference.clone());
-
-        let gradient = normal(reference.layout().shape().dims::<4>(), 4);
-        let output = options.relu.then_some(reference);
-        let saved = Conv2dSaved::<Flex> { input, weight, output, options, wanted: ALL };
-        let ours = conv::backward(saved.clone(), gradient.clone());
-        assert_all_close(&what, ours, conv2d::composed_backward(saved, gradient));
+        let output = conv2d::composed::<Flex>(x, w, b, &options);
+        let gradient = normal(output.layout().shape().dims::<4>(), 4);
+        let saved = Conv2dSaved::<Flex> {
+            input: input.clone(),
+            weight: weight.clone(),
+            output: options.relu.then(|| output.clone()),
+            options,
+            wanted: ALL,
+        };
+        let gradients = conv2d::composed_backward(saved.clone(), gradient.clone());
+        for level in Level::all() {
+            let what = format!("{what} at {level:?}");
+            let (x, w, b) = arguments();
+            assert_close(&what, conv::forward_at(level, x, w, b, &options), output.clone());
+            let ours = conv::backward_at(level, saved.clone(), gradient.clone());
+            assert_all_close(&what, ours, gradients.clone());
+        }
     }
 }
 
@@ -112,20 +120,25 @@ fn convolutions_with_pooling_equal_the_default_body() {
         checked += 1;
         let arguments = || (input.clone(), weight.clone(), bias.clone());
         let (x, w, b) = arguments();
-        let (ours, places) = conv::forward_and_pool(x, w, b, &options);
-        let (x, w, b) = arguments();
-        let (reference, indices) = conv2d_relu_max_pool::composed::<Flex>(x, w, b, &options);
-        assert_close(&what, ours.clone(), reference.clone());
-
-        let gradient = normal(reference.layout().shape().dims::<4>(), 4);
+        let (output, indices) = conv2d_relu_max_pool::composed::<Flex>(x, w, b, &options);
+        let gradient = normal(output.layout().shape().dims::<4>(), 4);
         let saved = |output| {
             let (input, weight, _) = arguments();
             Conv2dSaved::<Flex> { input, weight, output: Some(output), options, wanted: ALL }
         };
-        let ours = conv::backward_of_pool(saved(ours), places, gradient.clone());
-        let reference =
-            conv2d_relu_max_pool::composed_backward(saved(reference), indices, gradient);
-        assert_all_close(&what, ours, reference);
+        let gradients = conv2d_relu_max_pool::composed_backward(
+            saved(output.clone()),
+            indices,
+            gradient.clone(),
+        );
+        for level in Level::all() {
+            let what = format!("{what} at {level:?}");
+            let (x, w, b) = arguments();
+            let (ours, places) = conv::forward_and_pool_at(level, x, w, b, &options);
+            assert_close(&what, ours.clone(), output.clone());
+            let ours = conv::backward_of_pool_at(level, saved(ours), places, gradient.clone());
+            assert_all_close(&what, ours, gradients.clone());
+        }
     }
     assert!(checked >= 40, "{checked} shapes");
 }

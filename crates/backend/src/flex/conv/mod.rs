@@ -46,6 +46,16 @@ pub(super) fn forward(
     bias: Option<FlexTensor>,
     options: &Conv2dOptions,
 ) -> FlexTensor {
+    forward_at(Level::best(), input, weight, bias, options)
+}
+
+fn forward_at(
+    level: Level,
+    input: FlexTensor,
+    weight: FlexTensor,
+    bias: Option<FlexTensor>,
+    options: &Conv2dOptions,
+) -> FlexTensor {
     let floats = all_f32([&input, &weight].into_iter().chain(&bias));
     // Flex has a kernel of its own for depthwise convolutions, forward; backward it is slower.
     let taken = |geometry: &Geometry| floats && !geometry.is_depthwise();
@@ -59,19 +69,21 @@ pub(super) fn forward(
     let (input, weight, bias) = (contiguous(input), contiguous(weight), bias.map(contiguous));
     let epilogue = Epilogue { bias: bias.as_ref().map(elements), relu: options.relu };
     let mut output = recycled::floats(geometry.output_shape());
-    convolve(
-        Level::best(),
-        &geometry,
-        elements(&input),
-        elements(&weight),
-        epilogue,
-        Target::maps(output.storage_mut()),
-    );
+    let target = Target::maps(output.storage_mut());
+    convolve(level, &geometry, elements(&input), elements(&weight), epilogue, target);
     output
 }
 
 /// The gradients of [`forward`].
 pub(super) fn backward(saved: Conv2dSaved<Flex>, gradient: FlexTensor) -> Conv2dGradients<Flex> {
+    backward_at(Level::best(), saved, gradient)
+}
+
+fn backward_at(
+    level: Level,
+    saved: Conv2dSaved<Flex>,
+    gradient: FlexTensor,
+) -> Conv2dGradients<Flex> {
     let Conv2dSaved { input, weight, output, options, .. } = &saved;
     let floats = all_f32([input, weight, &gradient].into_iter().chain(output));
     let Some(geometry) = Geometry::new(input, weight, options).filter(|_| floats) else {
@@ -83,14 +95,24 @@ pub(super) fn backward(saved: Conv2dSaved<Flex>, gradient: FlexTensor) -> Conv2d
     }
     let Conv2dSaved { input, weight, output, wanted, .. } = saved;
     let [input, weight, gradient] = [input, weight, gradient].map(contiguous);
-    let (gradient, bias) = rectify::backward(gradient, output.map(contiguous), wanted.bias);
+    let (gradient, bias) = rectify::backward(level, gradient, output.map(contiguous), wanted.bias);
     let source = Source::Maps(elements(&gradient));
-    let found = gradients(Level::best(), &geometry, &input, &weight, source, wanted);
+    let found = gradients(level, &geometry, &input, &weight, source, wanted);
     Conv2dParents { bias, ..found }
 }
 
 /// Convolution with bias, ReLU and pooling of 2x2. No tensor holds the full maps.
 pub(super) fn forward_and_pool(
+    input: FlexTensor,
+    weight: FlexTensor,
+    bias: FlexTensor,
+    options: &Conv2dOptions,
+) -> (FlexTensor, FlexTensor) {
+    forward_and_pool_at(Level::best(), input, weight, bias, options)
+}
+
+fn forward_and_pool_at(
+    level: Level,
     input: FlexTensor,
     weight: FlexTensor,
     bias: FlexTensor,
@@ -110,12 +132,21 @@ pub(super) fn forward_and_pool(
     let (source, kernels) = (elements(&input), elements(&weight));
     let target =
         Target::Pooled(Shared::new(output.storage_mut()), Shared::new(places.storage_mut()));
-    convolve(Level::best(), &geometry, source, kernels, epilogue, target);
+    convolve(level, &geometry, source, kernels, epilogue, target);
     (output, places)
 }
 
 /// The gradients of [`forward_and_pool`].
 pub(super) fn backward_of_pool(
+    saved: Conv2dSaved<Flex>,
+    places: FlexTensor,
+    gradient: FlexTensor,
+) -> Conv2dGradients<Flex> {
+    backward_of_pool_at(Level::best(), saved, places, gradient)
+}
+
+fn backward_of_pool_at(
+    level: Level,
     saved: Conv2dSaved<Flex>,
     places: FlexTensor,
     gradient: FlexTensor,
@@ -135,7 +166,6 @@ pub(super) fn backward_of_pool(
     let Conv2dSaved { input, weight, wanted, .. } = saved;
     let [input, weight, gradient] = [input, weight, gradient].map(contiguous);
     let (gradient, places) = (elements(&gradient), places.storage::<u8>());
-    let level = Level::best();
     let bias =
         wanted.bias.then(|| pooled::channel_sums(level, gradient, places, [batch, channels]));
     let source = Source::Pooled(gradient, places);

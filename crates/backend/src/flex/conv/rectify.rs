@@ -19,12 +19,13 @@ use super::super::{
 ///
 /// - `gradient`, `output`: `[batch, channels, height, width]`
 pub(super) fn backward(
+    level: Level,
     gradient: FlexTensor,
     output: Option<FlexTensor>,
     sums_wanted: bool,
 ) -> (FlexTensor, Option<FlexTensor>) {
     let [batch, channels, height, width] = dimensions(&gradient);
-    let (planes, size, level) = ([batch, channels], height * width, Level::best());
+    let (planes, size) = ([batch, channels], height * width);
     let Some(output) = output else {
         let sums = sums_wanted.then(|| {
             let gradient = elements(&gradient);
@@ -119,7 +120,7 @@ mod tests {
             .map(|(given, output)| if output <= 0.0 { 0.0 } else { *given })
             .collect();
         let output = Some(FlexTensor::from_data(output));
-        let (masked, sums) = backward(normal(shape, 1), output, true);
+        let (masked, sums) = backward(Level::best(), normal(shape, 1), output, true);
         assert_eq!(values(masked), expected);
         let channel = |first: usize| -> f32 {
             [0, 6].map(|image| expected[first + image..][..3].iter().sum::<f32>()).iter().sum()

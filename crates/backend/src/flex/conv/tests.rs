@@ -1,19 +1,15 @@
 //! Each algorithm, at each level, against plain loops in f64.
 
 use super::super::{
-    parallel::Shared,
-    pool::Windows,
     simd::{Kernel, Vector},
     testing::{self, assert_close_to_largest},
 };
 use super::{
     Epilogue, Geometry, Level, Source, Target, direct,
-    pooled::channel_sums,
     tile::{Products, Put, VECTORS, most_rows, strides, tile},
     weight_gradient,
     winograd::{self, Kernels, Maps},
 };
-use crate::functional::PoolOptions;
 
 struct Case {
     geometry: Geometry,
@@ -197,12 +193,15 @@ fn direct_convolution_equals_plain_loops() {
         let geometry = &case.geometry;
         let [output, weight, input] = case.reference(true);
         for level in Level::all() {
-            let what = format!("{geometry:?} at {level:?}");
+            let close = |part: &str, ours: &[f32], reference: &[f64]| {
+                let what = format!("{part}, {geometry:?} at {level:?}");
+                assert_close_to_largest(&what, ours, reference, 1e-5);
+            };
             let mut ours = vec![f32::NAN; output.len()];
             let epilogue = Epilogue { bias: Some(&case.bias), relu: true };
             let target = Target::maps(&mut ours);
             direct::forward(level, geometry, &case.input, &case.weight, epilogue, target);
-            assert_close_to_largest(&format!("output, {what}"), &ours, &output, 1e-5);
+            close("output", &ours, &output);
 
             let mut ours = vec![f32::NAN; weight.len()];
             weight_gradient::weight_gradient(
@@ -212,16 +211,11 @@ fn direct_convolution_equals_plain_loops() {
                 Source::Maps(&case.gradient),
                 &mut ours,
             );
-            assert_close_to_largest(
-                &format!("gradient of the weight, {what}"),
-                &ours,
-                &weight,
-                1e-5,
-            );
+            close("gradient of the weight", &ours, &weight);
 
             let mut ours = vec![f32::NAN; input.len()];
             direct::input_gradient(level, geometry, &case.gradient, &case.weight, &mut ours);
-            assert_close_to_largest(&format!("gradient of the input, {what}"), &ours, &input, 1e-5);
+            close("gradient of the input", &ours, &input);
         }
     }
 }
@@ -244,7 +238,10 @@ fn winograds_algorithm_equals_plain_loops() {
         let geometry = &case.geometry;
         let [output, weight, input] = case.reference(true);
         for level in Level::all() {
-            let what = format!("{geometry:?} at {level:?}");
+            let close = |part: &str, ours: &[f32], reference: &[f64]| {
+                let what = format!("{part}, {geometry:?} at {level:?}");
+                assert_close_to_largest(&what, ours, reference, 1e-4);
+            };
             let mut ours = vec![f32::NAN; output.len()];
             let epilogue = Epilogue { bias: Some(&case.bias), relu: true };
             let maps = Maps::forward(geometry).unwrap();
@@ -258,20 +255,15 @@ fn winograds_algorithm_equals_plain_loops() {
                 epilogue,
                 Target::maps(&mut ours),
             );
-            assert_close_to_largest(&format!("output, {what}"), &ours, &output, 1e-4);
+            close("output", &ours, &output);
 
             let mut ours = vec![f32::NAN; weight.len()];
             let gradient = Source::Maps(&case.gradient);
             winograd::weight_gradient(level, &maps, &case.input, gradient, &mut ours);
-            assert_close_to_largest(
-                &format!("gradient of the weight, {what}"),
-                &ours,
-                &weight,
-                1e-4,
-            );
+            close("gradient of the weight", &ours, &weight);
 
             let Some(maps) = Maps::input_gradient(geometry) else {
-                assert!(geometry.padding[0] > 2, "{what}");
+                assert!(geometry.padding[0] > 2, "{geometry:?} at {level:?}");
                 continue;
             };
             let mut ours = vec![f32::NAN; input.len()];
@@ -286,122 +278,7 @@ fn winograds_algorithm_equals_plain_loops() {
                 epilogue,
                 Target::maps(&mut ours),
             );
-            assert_close_to_largest(&format!("gradient of the input, {what}"), &ours, &input, 1e-4);
-        }
-    }
-}
-
-/// Each case at each level in parts: what comes out is pooled a few rows at a time, and what goes
-/// in is scattered so, by the direct algorithm and, where there are channels for it, by Winograd's.
-#[test]
-fn pooling_on_the_way_equals_pooling_of_whole_maps() {
-    let padded = |side: usize| [[1, 1], [side, side], [1, 1]];
-    let cases = [
-        Case::new(3, 1, [1, 32], [28, 28], [3, 3], padded(0)),
-        Case::new(2, 1, [5, 7], [9, 6], [3, 3], padded(0)),
-        Case::new(2, 1, [3, 20], [16, 19], [3, 3], padded(1)),
-        Case::new(1, 1, [3, 9], [40, 41], [5, 5], [[2, 1], [1, 0], [1, 2]]),
-        Case::new(2, 2, [4, 5], [9, 9], [3, 3], padded(1)),
-        Case::new(2, 1, [32, 48], [13, 13], [3, 3], padded(0)),
-        Case::new(1, 1, [16, 16], [8, 21], [3, 3], padded(1)),
-        Case::new(1, 1, [16, 32], [4, 4], [3, 3], padded(2)),
-        Case::new(1, 1, [70, 50], [40, 40], [3, 3], padded(1)),
-    ];
-    for case in cases {
-        let geometry = &case.geometry;
-        let [batch, channels, height, width] = geometry.output_shape();
-        let (size, [rows, columns]) = (height * width, [height / 2, width / 2]);
-        let gradient = &case.gradient[..batch * channels * rows * columns];
-        let windows = Windows::new([height, width], &PoolOptions::square(2)).unwrap();
-        let epilogue = Epilogue { bias: Some(&case.bias), relu: false };
-        for level in Level::all() {
-            let what = format!("{geometry:?} at {level:?}");
-            let maps = Maps::forward(geometry);
-            for winograd in [false, true] {
-                if winograd && maps.is_none() {
-                    continue;
-                }
-                let run = |target: Target<'_>| match maps.filter(|_| winograd) {
-                    Some(maps) => {
-                        let (input, kernels) = (Source::Maps(&case.input), Kernels::Forward);
-                        winograd::correlate(
-                            level,
-                            &maps,
-                            input,
-                            &case.weight,
-                            kernels,
-                            epilogue,
-                            target,
-                        );
-                    }
-                    None => {
-                        let weight = &case.weight;
-                        direct::forward(level, geometry, &case.input, weight, epilogue, target);
-                    }
-                };
-                let mut whole = vec![f32::NAN; batch * channels * size];
-                run(Target::maps(&mut whole));
-                let mut output = vec![f32::NAN; gradient.len()];
-                let mut places = vec![99; gradient.len()];
-                run(Target::Pooled(Shared::new(&mut output), Shared::new(&mut places)));
-
-                for (index, (value, place)) in output.iter().zip(&places).enumerate() {
-                    let (plane, position) = (index / (rows * columns), index % (rows * columns));
-                    let (row, column) = (position / columns, position % columns);
-                    let corner = plane * size + 2 * row * width + 2 * column;
-                    let window = [0, 1, width, width + 1].map(|offset| whole[corner + offset]);
-                    let largest = window.iter().fold(0.0_f32, |a, b| a.max(*b));
-                    assert_eq!(*value, largest, "{what}");
-                    let winner = window.iter().position(|value| *value == largest);
-                    let expected = if largest > 0.0 { winner.unwrap() as u8 } else { u8::MAX };
-                    assert_eq!(*place, expected, "{what}");
-                }
-
-                let mut scattered = vec![f32::NAN; whole.len()];
-                let kept: Vec<f32> = gradient
-                    .iter()
-                    .zip(&places)
-                    .map(|(gradient, place)| if *place < 4 { *gradient } else { 0.0 })
-                    .collect();
-                let inside: Vec<u8> = places.iter().map(|place| place % 4).collect();
-                windows.scatter(&kept, &inside, &mut scattered);
-                let find = |gradient: Source<'_>| {
-                    let mut found = vec![f32::NAN; case.weight.len()];
-                    match maps.filter(|_| winograd) {
-                        Some(maps) => {
-                            let (input, found) = (&case.input, &mut found);
-                            winograd::weight_gradient(level, &maps, input, gradient, found);
-                        }
-                        None => {
-                            let (input, found) = (&case.input, &mut found);
-                            weight_gradient::weight_gradient(
-                                level, geometry, input, gradient, found,
-                            );
-                        }
-                    }
-                    if let Some(maps) = Maps::input_gradient(geometry).filter(|_| winograd) {
-                        let mut input = vec![f32::NAN; case.input.len()];
-                        winograd::correlate(
-                            level,
-                            &maps,
-                            gradient,
-                            &case.weight,
-                            Kernels::Rotated,
-                            Epilogue { bias: None, relu: false },
-                            Target::maps(&mut input),
-                        );
-                        found.extend(input);
-                    }
-                    found
-                };
-                let parts = find(Source::Pooled(gradient, &places));
-                assert_eq!(parts, find(Source::Maps(&scattered)), "{what}");
-                let sums = channel_sums(level, gradient, &places, [1, batch * channels]);
-                for (sum, plane) in sums.storage::<f32>().iter().zip(kept.chunks(rows * columns)) {
-                    let expected: f32 = plane.iter().sum();
-                    assert!((sum - expected).abs() < 1e-4, "{what}: {sum} for {expected}");
-                }
-            }
+            close("gradient of the input", &ours, &input);
         }
     }
 }
