@@ -44,7 +44,7 @@ impl<T> From<Conv2dParents<T>> for [T; 3] {
 pub struct Conv2dSaved<B: Backend> {
     /// `[batch, inputs, height, width]`
     pub input: FloatTensor<B>,
-    /// `[outputs, inputs / groups, kernel height, kernel width]`
+    /// `[outputs, inputs, kernel height, kernel width]`
     pub weight: FloatTensor<B>,
     /// What the forward pass returned, where ReLU followed.
     pub output: Option<FloatTensor<B>>,
@@ -90,8 +90,8 @@ pub(crate) fn composed_backward<B: Backend>(
 }
 
 pub(crate) fn burn_options(options: &Conv2dOptions) -> ConvOptions<2> {
-    let Conv2dOptions { stride, padding, dilation, groups, relu: _ } = *options;
-    ConvOptions::new(stride, padding, dilation, groups)
+    let Conv2dOptions { stride, padding, relu: _ } = *options;
+    ConvOptions::new(stride, padding, [1, 1], 1)
 }
 
 /// Convolution on a backend that records gradients.

@@ -55,8 +55,6 @@ struct MaxPool2d {
 struct Conv2d {
     stride: [usize; 2],
     padding: [usize; 2],
-    dilation: [usize; 2],
-    groups: usize,
     rectified: bool,
     pooled: bool,
     tensors: Tensors,
@@ -295,11 +293,10 @@ fn max_pool2d() {
 }
 
 fn convolutions(relative: f64) {
-    for Conv2d { stride, padding, dilation, groups, rectified, pooled, tensors } in golden().conv2d
-    {
+    for Conv2d { stride, padding, rectified, pooled, tensors } in golden().conv2d {
         let (input, weight) = (tensors.parent::<4>("input"), tensors.parent::<4>("weight"));
         let bias = tensors.parent::<1>("bias");
-        let options = Conv2dOptions { stride, padding, dilation, groups, relu: rectified };
+        let options = Conv2dOptions { stride, padding, relu: rectified };
         let (x, w, b) = (input.clone(), weight.clone(), bias.clone());
         let output = match pooled {
             true => functional::conv2d_relu_max_pool(x, w, b, &options),

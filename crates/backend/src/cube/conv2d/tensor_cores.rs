@@ -56,8 +56,8 @@ const ACCELERATED: [Kernel; 3] =
     [(SimpleAsyncTma, Cmma), (SimpleAsyncTma, Mma), (SpecializedTma, Mma)];
 
 /// Whether they take numbers of this type.
-pub(super) fn takes<R: CubeRuntime>(maps: &CubeTensor<R>, options: &Conv2dOptions) -> bool {
-    options.groups == 1 && maps.dtype == DType::F32 && has_tensor_cores(maps)
+pub(super) fn takes<R: CubeRuntime>(maps: &CubeTensor<R>) -> bool {
+    maps.dtype == DType::F32 && has_tensor_cores(maps)
 }
 
 /// What the choice of a kernel depends on; the size of maps and their number up to the next power of two. Both
@@ -68,7 +68,8 @@ struct Key {
     /// Batch, height and width of the maps that are read.
     maps: [usize; 3],
     weight: [usize; 4],
-    moves: [[usize; 2]; 3],
+    /// Stride and padding.
+    moves: [[usize; 2]; 2],
     bias: bool,
     /// Whether the device has a tensor memory accelerator.
     accelerator: bool,
@@ -93,7 +94,7 @@ impl Key {
         Self {
             maps: [batch, height, width].map(|count| anchor(count, None, None, None)),
             weight: weight.meta.shape().dims(),
-            moves: [options.stride, options.padding, options.dilation],
+            moves: [options.stride, options.padding],
             bias,
             accelerator: maps.client.properties().features.tma.contains(Tma::Base),
         }
@@ -105,23 +106,20 @@ impl Key {
         const SOME: usize = 32;
         const BORDER: usize = 127;
         const STEP: usize = 8;
-        let [stride, padding, dilation] = self.moves;
+        let [stride, padding] = self.moves;
         let [_, inputs, rows, columns] = self.weight;
-        let reaches = [dilation[0] * (rows - 1), dilation[1] * (columns - 1)];
         self.accelerator
             && inputs >= SOME
             && inputs.is_multiple_of(4)
-            && padding.into_iter().chain(reaches).all(|places| places <= BORDER)
+            && padding.into_iter().chain([rows - 1, columns - 1]).all(|places| places <= BORDER)
             && stride.into_iter().all(|places| places <= STEP)
     }
 
     /// Whether Winograd's algorithm may pay, which reads and writes four times the maps besides.
     fn has_many_channels(&self) -> bool {
         const MANY: usize = 64;
-        let [stride, padding, dilation] = self.moves;
-        let options = Conv2dOptions { stride, padding, dilation, groups: 1, relu: false };
         let [outputs, inputs, ..] = self.weight;
-        outputs.min(inputs) >= MANY && winograd::takes(self.maps, self.weight, &options)
+        outputs.min(inputs) >= MANY && winograd::takes(self.maps, self.weight, self.moves)
     }
 }
 
@@ -291,8 +289,8 @@ fn strategy((algorithm, tile_kind): Kernel) -> Strategy {
 }
 
 fn arguments(options: &Conv2dOptions) -> ConvolutionArgs<2> {
-    let Conv2dOptions { stride, padding, dilation, .. } = *options;
-    ConvolutionArgs { stride, padding, dilation }
+    let Conv2dOptions { stride, padding, .. } = *options;
+    ConvolutionArgs { stride, padding, dilation: [1, 1] }
 }
 
 #[cfg(test)]
@@ -303,7 +301,7 @@ mod tests {
     fn winograds_algorithm_is_tried_only_on_what_it_can_count() {
         let tried = |maps, channels| {
             let weight = [64, channels, 3, 3];
-            let moves = [[1, 1]; 3];
+            let moves = [[1, 1]; 2];
             Key { maps, weight, moves, bias: true, accelerator: false }.has_many_channels()
         };
         assert!(tried([256, 256, 256], 64));

@@ -14,14 +14,11 @@ use burn_cubecl::{
     tensor::CubeTensor,
 };
 
-use crate::{
-    cube::{
-        buffers::{elementwise, empty},
-        can_be_counted,
-        extent::{Extent, ExtentLaunch},
-        product::product,
-    },
-    functional::Conv2dOptions,
+use crate::cube::{
+    buffers::{elementwise, empty},
+    can_be_counted,
+    extent::{Extent, ExtentLaunch},
+    product::product,
 };
 
 /// Numbers of a transformed tile, and those along a side.
@@ -40,18 +37,16 @@ pub(super) const ROOM: usize = 1 << 28;
 pub(super) fn takes(
     [batch, height, width]: [usize; 3],
     [outputs, inputs, rows, columns]: [usize; 4],
-    options: &Conv2dOptions,
+    [stride, padding]: [[usize; 2]; 2],
 ) -> bool {
-    let Conv2dOptions { stride, padding, dilation, groups, relu: _ } = *options;
     // What units count over: maps that have been padded, and all matrices of kernels.
     let numbers = |counts: [usize; 4]| counts.into_iter().fold(1, usize::saturating_mul);
     let of_maps = numbers([batch, height + 2, width + 2, inputs.max(outputs)]);
     let of_kernels = numbers([MATRICES, inputs, outputs, 1]);
     can_be_counted(of_maps.max(of_kernels))
         && [rows, columns] == [3, 3]
-        && [stride, dilation] == [[1, 1]; 2]
+        && stride == [1, 1]
         && padding.iter().all(|&places| places <= 2)
-        && groups == 1
 }
 
 /// Convolution without ReLU, of maps of f32.

@@ -45,7 +45,7 @@ pub(super) struct Correlation {
     channels: usize,
     /// Height and width of the source's maps.
     source: [usize; 2],
-    outputs: usize,
+    pub(super) outputs: usize,
     /// Height and width of the output's maps.
     pub(super) output: [usize; 2],
     stride: [usize; 2],
@@ -63,7 +63,7 @@ pub(super) struct Correlation {
     tap_offsets: Vec<u32>,
 }
 
-/// The weights of one group, and how far apart the numbers of two outputs and channels are.
+/// The weights, and how far apart the numbers of two outputs and channels are.
 #[derive(Clone, Copy)]
 pub(super) struct Weights<'a> {
     pub(super) values: &'a [f32],

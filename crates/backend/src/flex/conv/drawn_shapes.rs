@@ -39,24 +39,20 @@ impl Draws {
 /// Input, weight, bias and options.
 fn convolution(case: u64) -> (FlexTensor, FlexTensor, FlexTensor, Conv2dOptions) {
     let mut draws = Draws::new(case);
-    let groups = draws.of(&[1, 1, 1, 2, 3]);
     let (inputs, outputs) = (draws.of(&[1, 2, 3, 16, 17, 32]), draws.of(&[1, 5, 16, 24, 32]));
     let usual = draws.of(&[true, false]);
     let kernel = if usual { [3, 3] } else { draws.pair(&[1, 2, 3, 5]) };
     let options = Conv2dOptions {
         stride: if usual { [1, 1] } else { draws.pair(&[1, 2, 3]) },
         padding: draws.pair(&[0, 1, 2, 4, 5]),
-        dilation: if usual { [1, 1] } else { draws.pair(&[1, 1, 2]) },
-        groups,
         relu: draws.of(&[true, false]),
     };
-    let reach = |axis: usize| options.dilation[axis] * (kernel[axis] - 1) + 1;
     let room = draws.pair(&[1, 2, 3, 5, 8, 13]);
-    let [height, width] = [0, 1].map(|axis| reach(axis) + room[axis]);
+    let [height, width] = [0, 1].map(|axis| kernel[axis] + room[axis]);
     let batch = draws.of(&[1, 1, 2, 5]);
-    let input = normal([batch, groups * inputs, height, width], 1);
-    let weight = normal([groups * outputs, inputs, kernel[0], kernel[1]], 2);
-    (input, weight, normal([groups * outputs], 3), options)
+    let input = normal([batch, inputs, height, width], 1);
+    let weight = normal([outputs, inputs, kernel[0], kernel[1]], 2);
+    (input, weight, normal([outputs], 3), options)
 }
 
 /// Fails unless the largest difference is a ten-thousandth of the largest value at most.

@@ -57,9 +57,7 @@ fn forward_at(
     options: &Conv2dOptions,
 ) -> FlexTensor {
     let floats = all_f32([&input, &weight].into_iter().chain(&bias));
-    // Flex has a kernel of its own for depthwise convolutions, forward; backward it is slower.
-    let taken = |geometry: &Geometry| floats && !geometry.is_depthwise();
-    let Some(geometry) = Geometry::new(&input, &weight, options).filter(taken) else {
+    let Some(geometry) = Geometry::new(&input, &weight, options).filter(|_| floats) else {
         return conv2d::composed::<Flex>(input, weight, bias, options);
     };
     overrides::note_taken();

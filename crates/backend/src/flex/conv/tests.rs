@@ -26,54 +26,40 @@ fn values(stream: u64, count: usize) -> Vec<f32> {
 impl Case {
     fn new(
         batch: usize,
-        groups: usize,
         [inputs, outputs]: [usize; 2],
         input: [usize; 2],
         kernel: [usize; 2],
-        [stride, padding, dilation]: [[usize; 2]; 3],
+        [stride, padding]: [[usize; 2]; 2],
     ) -> Self {
         let output = std::array::from_fn(|axis| {
-            let reach = (kernel[axis] - 1) * dilation[axis] + 1;
-            (input[axis] + 2 * padding[axis] - reach) / stride[axis] + 1
+            (input[axis] + 2 * padding[axis] - kernel[axis]) / stride[axis] + 1
         });
-        let geometry = Geometry {
-            batch,
-            groups,
-            inputs,
-            outputs,
-            input,
-            output,
-            kernel,
-            stride,
-            padding,
-            dilation,
-        };
+        let geometry = Geometry { batch, inputs, outputs, input, output, kernel, stride, padding };
         let count = |shape: [usize; 4]| shape.iter().product();
         Self {
             geometry,
             input: values(1, count(geometry.input_shape())),
             weight: values(2, count(geometry.weight_shape())),
-            bias: values(3, groups * outputs),
+            bias: values(3, outputs),
             gradient: values(4, count(geometry.output_shape())),
         }
     }
 
     /// Calls `each` with the indices of input, weight and output that meet.
     fn meetings(&self, mut each: impl FnMut(usize, usize, usize)) {
-        let Geometry { batch, groups, inputs, outputs, input, output, kernel, .. } = self.geometry;
-        let Geometry { stride, padding, dilation, .. } = self.geometry;
+        let Geometry { batch, inputs, outputs, input, output, kernel, stride, padding } =
+            self.geometry;
         let place = |position: usize, tap: usize, axis: usize| {
-            (position * stride[axis] + tap * dilation[axis])
+            (position * stride[axis] + tap)
                 .checked_sub(padding[axis])
                 .filter(|place| *place < input[axis])
         };
         for image in 0..batch {
-            for (output_channel, channel) in (0..groups * outputs)
-                .flat_map(|output| (0..inputs).map(move |input| (output, input)))
+            for (output_channel, channel) in
+                (0..outputs).flat_map(|output| (0..inputs).map(move |input| (output, input)))
             {
-                let group = output_channel / outputs;
-                let input_plane = (image * groups + group) * inputs + channel;
-                let output_plane = image * groups * outputs + output_channel;
+                let input_plane = image * inputs + channel;
+                let output_plane = image * outputs + output_channel;
                 for index in 0..output[0] * output[1] * kernel[0] * kernel[1] {
                     let (position, tap) =
                         (index / (kernel[0] * kernel[1]), index % (kernel[0] * kernel[1]));
@@ -114,28 +100,27 @@ impl Case {
 }
 
 fn cases() -> Vec<Case> {
-    let plain = [[1, 1], [0, 0], [1, 1]];
-    let padded = [[1, 1], [1, 1], [1, 1]];
-    let halved = [[2, 2], [1, 1], [1, 1]];
+    let plain = [[1, 1], [0, 0]];
+    let padded = [[1, 1], [1, 1]];
+    let halved = [[2, 2], [1, 1]];
     vec![
-        Case::new(3, 1, [1, 32], [28, 28], [3, 3], plain),
-        Case::new(2, 1, [5, 7], [9, 6], [3, 3], plain),
-        Case::new(1, 1, [3, 20], [16, 16], [3, 3], padded),
-        Case::new(2, 1, [17, 40], [5, 5], [3, 3], padded),
-        Case::new(9, 1, [6, 33], [5, 4], [3, 3], plain),
-        Case::new(2, 1, [16, 9], [11, 13], [3, 3], halved),
-        Case::new(2, 1, [4, 18], [8, 7], [1, 1], [[2, 2], [0, 0], [1, 1]]),
-        Case::new(2, 1, [8, 16], [32, 32], [1, 1], plain),
-        Case::new(1, 1, [3, 64], [30, 31], [7, 7], [[2, 2], [3, 3], [1, 1]]),
-        Case::new(2, 1, [5, 6], [12, 9], [5, 2], [[3, 1], [2, 0], [1, 2]]),
-        Case::new(2, 3, [4, 5], [9, 9], [3, 3], [[2, 1], [1, 2], [2, 1]]),
-        Case::new(2, 6, [1, 1], [7, 8], [3, 3], padded),
-        Case::new(2, 1, [3, 11], [6, 5], [6, 5], plain),
-        Case::new(1, 1, [2, 3], [1, 1], [1, 1], plain),
-        Case::new(1, 1, [2, 3], [2, 2], [3, 3], [[1, 1], [3, 3], [1, 1]]),
-        Case::new(2, 1, [2, 3], [5, 5], [2, 2], [[3, 4], [0, 0], [1, 1]]),
-        Case::new(0, 1, [2, 3], [5, 5], [3, 3], padded),
-        Case::new(1, 1, [70, 50], [40, 40], [3, 3], padded),
+        Case::new(3, [1, 32], [28, 28], [3, 3], plain),
+        Case::new(2, [5, 7], [9, 6], [3, 3], plain),
+        Case::new(1, [3, 20], [16, 16], [3, 3], padded),
+        Case::new(2, [17, 40], [5, 5], [3, 3], padded),
+        Case::new(9, [6, 33], [5, 4], [3, 3], plain),
+        Case::new(2, [16, 9], [11, 13], [3, 3], halved),
+        Case::new(2, [4, 18], [8, 7], [1, 1], [[2, 2], [0, 0]]),
+        Case::new(2, [8, 16], [32, 32], [1, 1], plain),
+        Case::new(1, [3, 64], [30, 31], [7, 7], [[2, 2], [3, 3]]),
+        Case::new(2, [5, 6], [12, 9], [5, 2], [[3, 1], [2, 0]]),
+        Case::new(2, [4, 5], [9, 9], [3, 3], [[2, 1], [1, 2]]),
+        Case::new(2, [3, 11], [6, 5], [6, 5], plain),
+        Case::new(1, [2, 3], [1, 1], [1, 1], plain),
+        Case::new(1, [2, 3], [2, 2], [3, 3], [[1, 1], [3, 3]]),
+        Case::new(2, [2, 3], [5, 5], [2, 2], [[3, 4], [0, 0]]),
+        Case::new(0, [2, 3], [5, 5], [3, 3], padded),
+        Case::new(1, [70, 50], [40, 40], [3, 3], padded),
     ]
 }
 
@@ -222,17 +207,17 @@ fn direct_convolution_equals_plain_loops() {
 
 #[test]
 fn winograds_algorithm_equals_plain_loops() {
-    let padded = |side: usize| [[1, 1], [side, side], [1, 1]];
+    let padded = |side: usize| [[1, 1], [side, side]];
     let cases = [
-        Case::new(3, 1, [16, 16], [9, 14], [3, 3], padded(1)),
-        Case::new(2, 1, [32, 48], [13, 13], [3, 3], padded(0)),
-        Case::new(1, 1, [16, 32], [4, 4], [3, 3], padded(2)),
-        Case::new(40, 1, [48, 16], [8, 6], [3, 3], padded(0)),
-        Case::new(2, 1, [80, 80], [8, 8], [3, 3], padded(1)),
-        Case::new(0, 1, [16, 16], [8, 8], [3, 3], padded(1)),
-        Case::new(2, 1, [16, 32], [7, 7], [3, 3], padded(4)), // the last tiles see padding alone
-        Case::new(2, 1, [16, 16], [5, 6], [3, 3], padded(7)), // and the first ones
-        Case::new(2, 1, [336, 368], [8, 7], [3, 3], padded(1)), // too many kernels for each task
+        Case::new(3, [16, 16], [9, 14], [3, 3], padded(1)),
+        Case::new(2, [32, 48], [13, 13], [3, 3], padded(0)),
+        Case::new(1, [16, 32], [4, 4], [3, 3], padded(2)),
+        Case::new(40, [48, 16], [8, 6], [3, 3], padded(0)),
+        Case::new(2, [80, 80], [8, 8], [3, 3], padded(1)),
+        Case::new(0, [16, 16], [8, 8], [3, 3], padded(1)),
+        Case::new(2, [16, 32], [7, 7], [3, 3], padded(4)), // the last tiles see padding alone
+        Case::new(2, [16, 16], [5, 6], [3, 3], padded(7)), // and the first ones
+        Case::new(2, [336, 368], [8, 7], [3, 3], padded(1)), // too many kernels for each task
     ];
     for case in cases {
         let geometry = &case.geometry;

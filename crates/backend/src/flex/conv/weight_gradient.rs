@@ -40,17 +40,13 @@ pub(super) fn weight_gradient(
     gradient: Source<'_>,
     output: &mut [f32],
 ) {
-    let group_size = geometry.outputs * geometry.inputs * geometry.taps();
-    for (group, output) in output.chunks_exact_mut(group_size).enumerate() {
-        Plan::new(level, geometry, group).run(input, gradient, output);
-    }
+    Plan::new(level, geometry).run(input, gradient, output);
 }
 
-/// How one group is cut into tasks.
+/// How the work is cut into tasks.
 struct Plan<'a> {
     level: Level,
     geometry: &'a Geometry,
-    group: usize,
     /// Channels of a block of outputs, and how many blocks.
     width: usize,
     blocks: usize,
@@ -72,12 +68,11 @@ struct Plan<'a> {
 }
 
 impl<'a> Plan<'a> {
-    fn new(level: Level, geometry: &'a Geometry, group: usize) -> Self {
-        let Geometry { batch, groups, inputs, outputs, input, output, stride, padding, .. } =
-            *geometry;
+    fn new(level: Level, geometry: &'a Geometry) -> Self {
+        let Geometry { batch, inputs, outputs, input, output, kernel, stride, padding } = *geometry;
         let width = width(level, outputs);
         let blocks = outputs.div_ceil(width);
-        let columns = (output[1] - 1) * stride[1] + geometry.reach(1);
+        let columns = (output[1] - 1) * stride[1] + kernel[1];
         let copied =
             padding != [0, 0] || (geometry.input_plane().is_multiple_of(256) && inputs > 1);
 
@@ -95,12 +90,12 @@ impl<'a> Plan<'a> {
         let parts = TASKS.div_ceil(blocks).clamp(1, chunks.max(1));
 
         let pitch = if copied {
-            let rows = (rows - 1) * stride[0] + geometry.reach(0);
+            let rows = (rows - 1) * stride[0] + kernel[0];
             let plane = odd_stride(rows * columns);
             [columns, plane, inputs * plane]
         } else {
             let plane = geometry.input_plane();
-            [input[1], plane, groups * inputs * plane]
+            [input[1], plane, inputs * plane]
         };
         let taps = forward_taps(geometry);
         let first = taps[0].offset;
@@ -121,7 +116,6 @@ impl<'a> Plan<'a> {
         Self {
             level,
             geometry,
-            group,
             width,
             blocks,
             rows,
@@ -187,7 +181,7 @@ struct Chunk {
 
 impl Chunk {
     fn new(plan: &Plan<'_>, chunk: usize, input: &[f32], copy: &mut [f32]) -> Self {
-        let Geometry { batch, groups, inputs, input: size, output, stride, padding, .. } =
+        let Geometry { batch, inputs, input: size, output, kernel, stride, padding, .. } =
             *plan.geometry;
         let first = chunk / plan.strips * plan.images;
         let images = first..(first + plan.images).min(batch);
@@ -195,7 +189,7 @@ impl Chunk {
         let rows = row..(row + plan.rows).min(output[0]);
         let plane = plan.geometry.input_plane();
         // From an image on: without a copy, the tiles read all images of the chunk.
-        let from = |image: usize| &input[(image * groups + plan.group) * inputs * plane..];
+        let from = |image: usize| &input[image * inputs * plane..];
         if !plan.copied {
             let source = from(images.start)[rows.start * stride[0] * size[1]..].as_ptr();
             return Self { images, rows, source };
@@ -205,7 +199,7 @@ impl Chunk {
                 (rows.start * stride[0]) as isize - padding[0] as isize,
                 -(padding[1] as isize),
             ],
-            size: [(rows.len() - 1) * stride[0] + plan.geometry.reach(0), plan.pitch[0]],
+            size: [(rows.len() - 1) * stride[0] + kernel[0], plan.pitch[0]],
         };
         for (index, copy) in images.clone().zip(copy.chunks_exact_mut(plan.pitch[2])) {
             window.copy(&from(index)[..inputs * plane], size, copy, plan.pitch[1]);
@@ -234,14 +228,14 @@ impl Kernel for Accumulate<'_> {
     #[inline(always)]
     fn run<V: Vector>(self) {
         let Self { plan, block, chunk, gradient, planes, transposed, sums } = self;
-        let Geometry { groups, outputs, output, .. } = *plan.geometry;
+        let Geometry { outputs, output, .. } = *plan.geometry;
         let channel = block * plan.width;
         let channels = (outputs - channel).min(plan.width);
         let count = chunk.rows.len() * output[1];
         let images = chunk.images.len();
         for (image, transposed) in chunk.images.zip(transposed.chunks_exact_mut(count * plan.width))
         {
-            let channel = (image * groups + plan.group) * outputs + channel;
+            let channel = image * outputs + channel;
             let (source, plane) =
                 gradient.rows::<V>(channel..channel + channels, chunk.rows.clone(), output, planes);
             let (target, width) = (transposed, plan.width);

@@ -104,15 +104,15 @@ def max_pool2d(size, kernel, stride, padding):
     return {"kernel": kernel, "stride": stride, "padding": padding, "tensors": tensors}
 
 
-def conv2d(input, outputs, kernel, stride, padding, dilation, groups, rectified, pooled):
+def conv2d(input, outputs, kernel, stride, padding, rectified, pooled):
     parents = {
         "input": randn(*input),
-        "weight": randn(outputs, input[1] // groups, *kernel),
+        "weight": randn(outputs, input[1], *kernel),
         "bias": randn(outputs),
     }
     for parent in parents.values():
         parent.requires_grad_()
-    output = F.conv2d(*parents.values(), stride, padding, dilation, groups)
+    output = F.conv2d(*parents.values(), stride, padding)
     if rectified:
         output = output.relu()
     if pooled:
@@ -120,8 +120,6 @@ def conv2d(input, outputs, kernel, stride, padding, dilation, groups, rectified,
     return {
         "stride": stride,
         "padding": padding,
-        "dilation": dilation,
-        "groups": groups,
         "rectified": rectified,
         "pooled": pooled,
         "tensors": plain(gradients({"output": output}, parents)),
@@ -160,12 +158,12 @@ fixture = {
         max_pool2d([5, 5], [3, 2], [1, 2], [1, 0]),
     ],
     "conv2d": [
-        conv2d([2, 1, 6, 7], 3, [3, 3], one, none, one, 1, True, False),
-        conv2d([1, 16, 6, 5], 16, [3, 3], one, one, one, 1, True, False),
-        conv2d([2, 3, 7, 6], 4, [3, 3], two, one, one, 1, False, False),
-        conv2d([2, 2, 7, 8], 3, [3, 3], one, none, one, 1, True, True),
-        conv2d([1, 16, 6, 6], 16, [3, 3], one, one, one, 1, True, True),
-        conv2d([1, 4, 8, 7], 6, [3, 2], [1, 2], [2, 1], [2, 1], 2, False, False),
+        conv2d([2, 1, 6, 7], 3, [3, 3], one, none, True, False),
+        conv2d([1, 16, 6, 5], 16, [3, 3], one, one, True, False),
+        conv2d([2, 3, 7, 6], 4, [3, 3], two, one, False, False),
+        conv2d([2, 2, 7, 8], 3, [3, 3], one, none, True, True),
+        conv2d([1, 16, 6, 6], 16, [3, 3], one, one, True, True),
+        conv2d([1, 4, 8, 7], 6, [3, 2], [1, 2], [2, 1], False, False),
     ],
 }
 with open("fixture.json", "w") as file:

@@ -36,11 +36,8 @@ pub(super) struct Maps {
 impl Maps {
     /// The forward pass, if this algorithm pays for it.
     pub(super) fn forward(geometry: &Geometry) -> Option<Self> {
-        let Geometry { batch, groups, inputs, outputs, input, output, padding, .. } = *geometry;
-        let fits = geometry.kernel == [3, 3]
-            && geometry.stride == [1, 1]
-            && geometry.dilation == [1, 1]
-            && groups == 1;
+        let Geometry { batch, inputs, outputs, input, output, padding, .. } = *geometry;
+        let fits = geometry.kernel == [3, 3] && geometry.stride == [1, 1];
         let maps = Self { batch, inputs, outputs, input, output, padding };
         (fits && maps.pays()).then_some(maps)
     }
