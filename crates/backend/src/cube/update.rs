@@ -67,7 +67,7 @@ where
     }
 }
 
-/// A parameter's tensors, all listed in the order of its weight.
+/// A parameter's tensors, all contiguous in the order of its weight.
 struct Aligned<R: CubeRuntime> {
     /// Held by nobody else, like the slots.
     weight: CubeTensor<R>,

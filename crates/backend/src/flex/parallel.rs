@@ -15,7 +15,7 @@ use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterato
 
 use super::recycled::{ALIGNMENT, Buffer};
 
-/// Numbers of a task that passes over them once: so many that beside it, taking a task costs nothing.
+/// Numbers of a task that passes over them once, so many that taking the task hardly counts.
 pub(super) const TASK: usize = 1 << 15;
 
 /// Runs `work` for each task from 0 to `tasks`, and returns when all are done.

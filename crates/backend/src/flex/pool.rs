@@ -22,6 +22,7 @@ use self::windows::PoolWindows;
 
 /// No place of a window: ReLU cut the gradient.
 const NONE: u8 = u8::MAX;
+
 /// The maximum of each window and its place.
 pub(super) fn forward(input: FlexTensor, options: &PoolOptions) -> (FlexTensor, FlexTensor) {
     let [batch, channels, height, width] = input.layout().shape().dims();
