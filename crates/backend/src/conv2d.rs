@@ -39,6 +39,21 @@ impl<T> From<Conv2dParents<T>> for [T; 3] {
     }
 }
 
+/// What the backward pass of a convolution needs, alone or with ReLU and pooling.
+#[derive(Clone, Debug)]
+pub struct Conv2dSaved<B: Backend> {
+    /// `[batch, inputs, height, width]`
+    pub input: FloatTensor<B>,
+    /// `[outputs, inputs, kernel height, kernel width]`
+    pub weight: FloatTensor<B>,
+    /// What the forward pass returned, where ReLU followed.
+    pub output: Option<FloatTensor<B>>,
+    /// How the kernel moved over the input.
+    pub options: Conv2dOptions,
+    /// Which gradients are wanted.
+    pub wanted: Conv2dParents<bool>,
+}
+
 /// The gradients of a convolution that were wanted.
 pub type Conv2dGradients<B> = Conv2dParents<Option<FloatTensor<B>>>;
 
@@ -54,33 +69,29 @@ pub(crate) fn composed<B: Backend>(
 }
 
 pub(crate) fn composed_backward<B: Backend>(
-    input: FloatTensor<B>,
-    weight: FloatTensor<B>,
-    output: Option<FloatTensor<B>>,
+    saved: Conv2dSaved<B>,
     mut gradient: FloatTensor<B>,
-    options: &Conv2dOptions,
-    wanted: Conv2dParents<bool>,
 ) -> Conv2dGradients<B> {
     overrides::note_composed();
+    let Conv2dSaved { input, weight, output, options, wanted } = saved;
     if let Some(output) = output {
         gradient = B::relu_backward(output, gradient);
     }
-    let burn_options = burn_options(options);
+    let options = burn_options(&options);
     Conv2dParents {
         input: wanted.input.then(|| {
-            let (weight, options) = (weight.clone(), burn_options.clone());
-            B::conv2d_x_backward(input.clone(), weight, gradient.clone(), options)
+            B::conv2d_x_backward(input.clone(), weight.clone(), gradient.clone(), options.clone())
         }),
         weight: wanted
             .weight
-            .then(|| B::conv2d_weight_backward(input, weight, gradient.clone(), burn_options)),
+            .then(|| B::conv2d_weight_backward(input, weight, gradient.clone(), options)),
         bias: wanted.bias.then(|| primitive(channel_sums::<B>(tensor(gradient)))),
     }
 }
 
 pub(crate) fn burn_options(options: &Conv2dOptions) -> ConvOptions<2> {
-    let Conv2dOptions { stride, padding, dilation, groups, relu: _ } = *options;
-    ConvOptions::new(stride, padding, dilation, groups)
+    let Conv2dOptions { stride, padding, relu: _ } = *options;
+    ConvOptions::new(stride, padding, [1, 1], 1)
 }
 
 /// Convolution on a backend that records gradients.
@@ -92,14 +103,14 @@ pub(crate) fn recorded<B: Backend, C: CheckpointStrategy>(
 ) -> FloatTensor<Autodiff<B, C>> {
     let no_bias = Autodiff::<B, C>::from_inner(weight.primitive.clone());
     let parents = [&input, &weight, bias.as_ref().unwrap_or(&no_bias)];
-    let recording =
-        tape::begin::<B, C, _, 3>(parents, |(input, weight, output, options, wanted), gradient| {
-            B::fused_conv2d_backward(input, weight, output, gradient, &options, wanted).into()
-        });
+    let recording = tape::begin::<B, C, _, 3>(parents, |saved, gradient| {
+        B::fused_conv2d_backward(saved, gradient).into()
+    });
     let wanted = parents.map(|parent| parent.is_tracked()).into();
     let [input, weight] = [input, weight].map(|parent| parent.primitive);
     let bias = bias.map(|bias| bias.primitive);
     let output = B::fused_conv2d(input.clone(), weight.clone(), bias, options);
     let rectified = options.relu.then(|| output.clone());
-    tape::finish(recording, (input, weight, rectified, *options, wanted), output)
+    let saved = Conv2dSaved { input, weight, output: rectified, options: *options, wanted };
+    tape::finish(recording, saved, output)
 }

@@ -1,7 +1,7 @@
 //! Convolution with bias, ReLU and the maximum of windows of 2x2 as one operation, which keeps
 //! only what the backward pass needs of the full map.
 //!
-//! Overrides: Flex (`flex/conv/`), CUDA and WGPU (`cube/max_pool2d.rs`, after Burn's convolution).
+//! Overrides: Flex (`flex/conv/`), CUDA and WGPU (`cube/max_pool2d.rs`, after `cube/conv2d/`).
 
 use burn::backend::autodiff::{Autodiff, checkpoint::strategy::CheckpointStrategy};
 use burn::tensor::{
@@ -11,7 +11,7 @@ use burn::tensor::{
 
 use crate::{
     Backend,
-    conv2d::{self, Conv2dGradients, Conv2dParents},
+    conv2d::{self, Conv2dGradients, Conv2dSaved},
     functional::{Conv2dOptions, PoolOptions},
     max_pool2d, tape,
 };
@@ -28,19 +28,18 @@ pub(crate) fn composed<B: Backend>(
 }
 
 pub(crate) fn composed_backward<B: Backend>(
-    input: FloatTensor<B>,
-    weight: FloatTensor<B>,
-    [output, gradient]: [FloatTensor<B>; 2],
+    mut saved: Conv2dSaved<B>,
     indices: IntTensor<B>,
-    options: &Conv2dOptions,
-    wanted: Conv2dParents<bool>,
+    mut gradient: FloatTensor<B>,
 ) -> Conv2dGradients<B> {
     // ReLU zeroes a window's gradient if its maximum is not above zero.
-    let gradient = B::relu_backward(output, gradient);
-    let map = map_shape(&input.shape(), &weight.shape(), options);
+    if let Some(output) = saved.output.take() {
+        gradient = B::relu_backward(output, gradient);
+    }
+    let map = map_shape(&saved.input.shape(), &saved.weight.shape(), &saved.options);
     let gradient =
         max_pool2d::composed_backward::<B>(indices, gradient, map, &PoolOptions::square(2));
-    conv2d::composed_backward::<B>(input, weight, None, gradient, options, wanted)
+    conv2d::composed_backward(saved, gradient)
 }
 
 /// The shape of a convolution's output.
@@ -59,18 +58,14 @@ pub(crate) fn recorded<B: Backend, C: CheckpointStrategy>(
     options: &Conv2dOptions,
 ) -> (FloatTensor<Autodiff<B, C>>, IntTensor<B>) {
     let parents = [&input, &weight, &bias];
-    let recording = tape::begin::<B, C, _, 3>(
-        parents,
-        |(input, weight, output, indices, options, wanted), gradient| {
-            let pair = [output, gradient];
-            B::fused_conv2d_relu_max_pool_backward(input, weight, pair, indices, &options, wanted)
-                .into()
-        },
-    );
+    let recording = tape::begin::<B, C, _, 3>(parents, |(saved, indices), gradient| {
+        B::fused_conv2d_relu_max_pool_backward(saved, indices, gradient).into()
+    });
     let wanted = parents.map(|parent| parent.is_tracked()).into();
     let [input, weight, bias] = [input, weight, bias].map(|parent| parent.primitive);
     let (output, indices) =
         B::fused_conv2d_relu_max_pool(input.clone(), weight.clone(), bias, options);
-    let state = (input, weight, output.clone(), indices.clone(), *options, wanted);
-    (tape::finish(recording, state, output), indices)
+    let rectified = Some(output.clone());
+    let saved = Conv2dSaved { input, weight, output: rectified, options: *options, wanted };
+    (tape::finish(recording, (saved, indices.clone()), output), indices)
 }

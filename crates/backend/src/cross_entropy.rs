@@ -2,10 +2,11 @@
 //!
 //! Overrides: Flex (`flex/cross_entropy.rs`), CUDA and WGPU (`cube/cross_entropy.rs`).
 
-use burn::backend::autodiff::{Autodiff, checkpoint::strategy::CheckpointStrategy, ops::OpsKind};
+use burn::backend::autodiff::{Autodiff, checkpoint::strategy::CheckpointStrategy};
 use burn::tensor::{
     IndexingUpdateOp, Int, Tensor, TensorMetadata,
     activation::log_softmax,
+    backend::AutodiffBackend,
     ops::{FloatTensor, IntTensor},
 };
 
@@ -46,18 +47,11 @@ pub(crate) fn composed_backward<B: Backend>(
 pub(crate) fn recorded<B: Backend, C: CheckpointStrategy>(
     logits: FloatTensor<Autodiff<B, C>>,
     targets: IntTensor<B>,
-) -> FloatTensor<Autodiff<B, C>> {
+) -> (FloatTensor<Autodiff<B, C>>, FloatTensor<Autodiff<B, C>>) {
     let recording = tape::begin::<B, C, _, 1>([&logits], |(probabilities, targets), gradient| {
         [Some(B::fused_cross_entropy_backward(probabilities, targets, gradient))]
     });
-    match recording {
-        OpsKind::Tracked(operation) => {
-            let (losses, probabilities) =
-                B::fused_cross_entropy_saving(logits.primitive, targets.clone());
-            operation.finish((probabilities, targets), losses)
-        }
-        OpsKind::UnTracked(operation) => {
-            operation.finish(B::fused_cross_entropy(logits.primitive, targets))
-        }
-    }
+    let (losses, probabilities) = B::fused_cross_entropy(logits.primitive, targets.clone());
+    let losses = tape::finish(recording, (probabilities.clone(), targets), losses);
+    (losses, Autodiff::<B, C>::from_inner(probabilities))
 }

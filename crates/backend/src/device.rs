@@ -125,29 +125,21 @@ fn opened() -> Device {
 
 /// Every backend of the project: what this build can use, and why not the rest.
 pub fn list() -> Vec<DeviceReport> {
-    ["cpu", "ndarray", "wgpu", "cuda"]
-        .into_iter()
-        .map(|backend| {
-            let found = if backend == NAME {
-                probe_selected(Share::WHOLE).map(|(_, name)| name)
-            } else {
-                Err(format!("not in this build, which runs `{NAME}`; {}", switch(backend)))
-            };
-            match found {
-                Ok(name) => {
-                    let kernels = kernel_folder();
-                    DeviceReport { backend, name, usable: true, reason: None, kernels }
-                }
-                Err(reason) => DeviceReport {
-                    backend,
-                    name: String::new(),
-                    usable: false,
-                    reason: Some(reason),
-                    kernels: None,
-                },
-            }
-        })
-        .collect()
+    let report = |backend: &'static str| {
+        let found = if backend == NAME {
+            probe_selected(Share::WHOLE).map(|(_, name)| name)
+        } else {
+            Err(format!("not in this build, which runs `{NAME}`; {}", switch(backend)))
+        };
+        let (name, reason) = match found {
+            Ok(name) => (name, None),
+            Err(reason) => (String::new(), Some(reason)),
+        };
+        let usable = reason.is_none();
+        let kernels = kernel_folder().filter(|_| usable);
+        DeviceReport { backend, name, usable, reason, kernels }
+    };
+    ["cpu", "ndarray", "wgpu", "cuda"].map(report).into()
 }
 
 /// Has a GPU backend keep there, from run to run, which kernels are the fastest, and compiled ones;
@@ -160,13 +152,10 @@ pub fn keep_kernels_in(folder: PathBuf) {
 }
 
 /// Where it keeps them, once a device was opened.
-#[cfg(feature = "cube")]
 fn kernel_folder() -> Option<PathBuf> {
-    kernels::kept()
-}
-
-#[cfg(not(feature = "cube"))]
-fn kernel_folder() -> Option<PathBuf> {
+    #[cfg(feature = "cube")]
+    return kernels::kept();
+    #[cfg(not(feature = "cube"))]
     None
 }
 

@@ -7,8 +7,8 @@ use burn::tensor::{Shape, Tensor, TensorData, TensorMetadata, ops::FloatTensor};
 
 use crate::{
     Backend,
-    operations::{flat, shaped},
     overrides::note_composed,
+    primitive::{flat, shaped},
     random::Random,
     tape,
 };

@@ -12,17 +12,13 @@ use crate::{
     primitive::{primitive, tensor},
 };
 
-/// How a convolution moves over its input; as in PyTorch's `conv2d`.
+/// How a convolution moves over its input; as in PyTorch's `conv2d` (no dilation, no groups).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Conv2dOptions {
     /// Rows and columns from one output to the next.
     pub stride: [usize; 2],
     /// Rows and columns of zeros at each side.
     pub padding: [usize; 2],
-    /// Rows and columns from one tap of the kernel to the next.
-    pub dilation: [usize; 2],
-    /// Independent groups of channels.
-    pub groups: usize,
     /// Whether ReLU follows.
     pub relu: bool,
 }
@@ -31,26 +27,23 @@ impl Conv2dOptions {
     /// Height and width of the output, by those of the input and of the kernel; zero where the
     /// kernel does not fit.
     pub fn output_size(&self, input: [usize; 2], kernel: [usize; 2]) -> [usize; 2] {
-        // A reach that overflows fits nowhere.
-        let size = |axis: usize| {
-            let steps = kernel[axis].checked_sub(1)?;
-            let reach = self.dilation[axis].checked_mul(steps)?.checked_add(1)?;
-            positions(input[axis], self.padding[axis], reach, self.stride[axis])
-        };
-        std::array::from_fn(|axis| size(axis).unwrap_or(0))
+        std::array::from_fn(|axis| {
+            positions(input[axis], self.padding[axis], kernel[axis], self.stride[axis])
+        })
     }
 }
 
-/// How often something that reaches over so many pixels fits along an axis; `None` where it does not,
-/// as with a padding that overflows.
-fn positions(input: usize, padding: usize, reach: usize, stride: usize) -> Option<usize> {
-    let padded = padding.checked_mul(2)?.checked_add(input)?;
-    Some(padded.checked_sub(reach)? / stride + 1)
+/// How often a window of so many pixels fits along an axis; zero where it does not, as with a padding
+/// that overflows.
+fn positions(input: usize, padding: usize, window: usize, stride: usize) -> usize {
+    let padded = padding.checked_mul(2).and_then(|both| both.checked_add(input));
+    let room = padded.and_then(|padded| padded.checked_sub(window));
+    room.map_or(0, |room| room / stride + 1)
 }
 
 impl Default for Conv2dOptions {
     fn default() -> Self {
-        Self { stride: [1, 1], padding: [0, 0], dilation: [1, 1], groups: 1, relu: false }
+        Self { stride: [1, 1], padding: [0, 0], relu: false }
     }
 }
 
@@ -70,7 +63,6 @@ impl PoolOptions {
     pub fn output_size(&self, input: [usize; 2]) -> [usize; 2] {
         std::array::from_fn(|axis| {
             positions(input[axis], self.padding[axis], self.kernel[axis], self.stride[axis])
-                .unwrap_or(0)
         })
     }
 
@@ -129,10 +121,11 @@ pub struct LstmState<B: Backend> {
     pub hidden: Tensor<B, 2>,
 }
 
-/// Convolution with bias, and ReLU if `options` say so.
+/// Convolution with bias, and ReLU if `options` say so. For groups of channels and dilation there is
+/// Burn's own `conv2d`.
 ///
 /// - `input`: `[batch, inputs, height, width]`
-/// - `weight`: `[outputs, inputs / groups, kernel height, kernel width]`
+/// - `weight`: `[outputs, inputs, kernel height, kernel width]`
 /// - `bias`: `[outputs]`
 /// - returns: `[batch, outputs, height, width]` by PyTorch's `conv2d`
 ///
@@ -464,7 +457,7 @@ pub fn embedding<B: Backend>(table: Tensor<B, 2>, indices: Tensor<B, 2, Int>) ->
 pub fn cross_entropy<B: Backend>(logits: Tensor<B, 2>, targets: Tensor<B, 1, Int>) -> Tensor<B, 1> {
     let [batch, _] = logits.dims();
     checks::shape("cross_entropy: the targets", targets.dims(), [batch], "the batch of the logits");
-    tensor(B::fused_cross_entropy(primitive(logits), targets.into_primitive()))
+    tensor(B::fused_cross_entropy(primitive(logits), targets.into_primitive()).0)
 }
 
 /// Binary cross-entropy, one value per sample. Its gradient is `sigmoid(logit) - target` everywhere.

@@ -77,7 +77,7 @@ pub use crate::{
         Counts,
     },
     batch_statistics::{SumOverProcesses, set_sum_over_processes},
-    conv2d::{Conv2dGradients, Conv2dParents},
+    conv2d::{Conv2dGradients, Conv2dParents, Conv2dSaved},
     dropout::DropoutMask,
     linear::{LinearGradients, LinearSaved},
     lstm::{

@@ -5,7 +5,7 @@
 //! because a method named like one of Burn's would be ambiguous in code that is generic over both.
 
 use burn::tensor::{
-    Shape, Tensor, TensorMetadata, TensorPrimitive,
+    Shape, TensorMetadata,
     ops::{FloatTensor, IntTensor},
 };
 
@@ -13,7 +13,7 @@ use crate::{
     BatchNorm2d, BatchNorm2dGradients, BatchNorm2dOutput, BatchNorm2dSaved, DropoutMask,
     LinearGradients, LinearSaved, Lstm, LstmGradients, LstmOutput, LstmOutputGradients, LstmSaved,
     Parameter, PlaneMap, UpdateRule, Updated, affine, batch_norm2d, binary_cross_entropy,
-    conv2d::{self, Conv2dGradients, Conv2dParents},
+    conv2d::{self, Conv2dGradients, Conv2dSaved},
     conv2d_relu_max_pool, cross_entropy, divergence, dropout, embedding,
     functional::{Conv2dOptions, PoolOptions},
     global_average_pool, linear, lstm, max_pool2d, moving_averages, normalized, pixels, rescale,
@@ -164,16 +164,8 @@ pub trait Backend: burn::tensor::backend::Backend {
     /// Cross-entropy of the softmax, one value per sample.
     ///
     /// - `logits`: `[batch, classes]`, `targets`: `[batch]`
-    /// - returns: `[batch]`
+    /// - returns: `[batch]`, and the softmax, `[batch, classes]`, without gradients
     fn fused_cross_entropy(
-        logits: FloatTensor<Self>,
-        targets: IntTensor<Self>,
-    ) -> FloatTensor<Self> {
-        Self::fused_cross_entropy_saving(logits, targets).0
-    }
-
-    /// [`fused_cross_entropy`](Self::fused_cross_entropy), and the softmax, `[batch, classes]`.
-    fn fused_cross_entropy_saving(
         logits: FloatTensor<Self>,
         targets: IntTensor<Self>,
     ) -> (FloatTensor<Self>, FloatTensor<Self>) {
@@ -224,19 +216,12 @@ pub trait Backend: burn::tensor::backend::Backend {
         conv2d::composed::<Self>(input, weight, bias, options)
     }
 
-    /// The gradients of [`fused_conv2d`](Self::fused_conv2d) that are `wanted`.
-    ///
-    /// - `output`: what the forward pass returned, where ReLU followed
-    /// - `gradient`: of the shape of the output
+    /// The gradients of [`fused_conv2d`](Self::fused_conv2d) that are wanted, from that of its output.
     fn fused_conv2d_backward(
-        input: FloatTensor<Self>,
-        weight: FloatTensor<Self>,
-        output: Option<FloatTensor<Self>>,
+        saved: Conv2dSaved<Self>,
         gradient: FloatTensor<Self>,
-        options: &Conv2dOptions,
-        wanted: Conv2dParents<bool>,
     ) -> Conv2dGradients<Self> {
-        conv2d::composed_backward::<Self>(input, weight, output, gradient, options, wanted)
+        conv2d::composed_backward(saved, gradient)
     }
 
     /// Convolution, ReLU and pooling; shapes as in
@@ -254,26 +239,15 @@ pub trait Backend: burn::tensor::backend::Backend {
     }
 
     /// The gradients of [`fused_conv2d_relu_max_pool`](Self::fused_conv2d_relu_max_pool) that are
-    /// `wanted`.
+    /// wanted, from that of its output.
     ///
-    /// - `output`, `indices`: what the forward pass returned
-    /// - `gradient`: of the shape of the output
+    /// - `indices`: what the forward pass returned
     fn fused_conv2d_relu_max_pool_backward(
-        input: FloatTensor<Self>,
-        weight: FloatTensor<Self>,
-        [output, gradient]: [FloatTensor<Self>; 2],
+        saved: Conv2dSaved<Self>,
         indices: IntTensor<Self>,
-        options: &Conv2dOptions,
-        wanted: Conv2dParents<bool>,
+        gradient: FloatTensor<Self>,
     ) -> Conv2dGradients<Self> {
-        conv2d_relu_max_pool::composed_backward::<Self>(
-            input,
-            weight,
-            [output, gradient],
-            indices,
-            options,
-            wanted,
-        )
+        conv2d_relu_max_pool::composed_backward(saved, indices, gradient)
     }
 
     /// The maximum of each window; shapes as in [`max_pool2d`](crate::functional::max_pool2d).
@@ -366,14 +340,3 @@ pub trait Backend: burn::tensor::backend::Backend {
 
 #[cfg(feature = "ndarray")]
 impl Backend for burn::backend::NdArray {}
-
-/// A primitive of any shape as a tensor of one dimension, for the default bodies.
-pub(crate) fn flat<B: Backend>(primitive: FloatTensor<B>) -> Tensor<B, 1> {
-    let elements = primitive.shape().num_elements();
-    Tensor::from_primitive(TensorPrimitive::Float(B::float_reshape(primitive, [elements].into())))
-}
-
-/// The reverse of [`flat`].
-pub(crate) fn shaped<B: Backend>(tensor: Tensor<B, 1>, shape: &Shape) -> FloatTensor<B> {
-    B::float_reshape(tensor.into_primitive().tensor(), shape.clone())
-}

@@ -7,7 +7,7 @@ use burn::tensor::{
     ops::{FloatTensor, IntTensor},
 };
 
-use crate::{Backend, overrides::note_composed};
+use crate::{Backend, overrides::note_composed, primitive::primitive};
 
 /// Bytes in a word.
 const WORD: usize = 4;
@@ -58,8 +58,7 @@ pub(crate) fn composed<B: Backend>(
         Packing::Bytes => packed,
         Packing::Words => unpack(packed).narrow(1, 0, channels * height * width),
     };
-    let images = bytes.float().reshape([images, channels, height, width]) / 255.0;
-    images.into_primitive().tensor()
+    primitive(bytes.float().reshape([images, channels, height, width]) / 255.0)
 }
 
 /// - `words`: `[images, words]`

@@ -80,11 +80,10 @@ pub fn precision() -> Precision {
 /// What a product is computed from.
 pub(crate) fn operand<B: Backend, const D: usize>(values: Tensor<B, D>) -> FloatTensor<B> {
     let trains = values.dtype() == DType::F32 && B::ad_enabled(&values.device());
-    let lowered = precision().lowered().filter(|_| trains);
-    primitive(match lowered {
-        Some(dtype) => return cast::<B>(primitive(values), dtype),
-        None => values,
-    })
+    match precision().lowered().filter(|_| trains) {
+        Some(dtype) => cast::<B>(primitive(values), dtype),
+        None => primitive(values),
+    }
 }
 
 /// What a product returns, as all other operations take it.

@@ -1,7 +1,7 @@
 //! Between tensors and the primitives that the operations of the trait take, and what several default
 //! bodies compute.
 
-use burn::tensor::{Tensor, TensorPrimitive, ops::FloatTensor};
+use burn::tensor::{Shape, Tensor, TensorMetadata, TensorPrimitive, ops::FloatTensor};
 
 use crate::Backend;
 
@@ -13,6 +13,17 @@ pub(crate) fn tensor<B: Backend, const D: usize>(primitive: FloatTensor<B>) -> T
 /// The reverse of [`tensor`].
 pub(crate) fn primitive<B: Backend, const D: usize>(tensor: Tensor<B, D>) -> FloatTensor<B> {
     tensor.into_primitive().tensor()
+}
+
+/// The tensor of one dimension around a primitive of any shape.
+pub(crate) fn flat<B: Backend>(primitive: FloatTensor<B>) -> Tensor<B, 1> {
+    let elements = primitive.shape().num_elements();
+    tensor(B::float_reshape(primitive, [elements].into()))
+}
+
+/// The reverse of [`flat`].
+pub(crate) fn shaped<B: Backend>(tensor: Tensor<B, 1>, shape: &Shape) -> FloatTensor<B> {
+    B::float_reshape(primitive(tensor), shape.clone())
 }
 
 /// The transposed matrix as a copy, for the right side of a product.

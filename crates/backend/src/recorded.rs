@@ -47,7 +47,7 @@ impl<B: Backend, C: CheckpointStrategy> Backend for Autodiff<B, C> {
     fn fused_cross_entropy(
         logits: FloatTensor<Self>,
         targets: IntTensor<Self>,
-    ) -> FloatTensor<Self> {
+    ) -> (FloatTensor<Self>, FloatTensor<Self>) {
         cross_entropy::recorded::<B, C>(logits, targets)
     }
 

@@ -1,7 +1,7 @@
 //! The backend that the features choose: `cuda` before `wgpu` before `ndarray` before `cpu`.
 //!
-//! Those for GPUs are without Burn's fusion, which starts fewer kernels, but thinks longer about each than
-//! a GPU works on it: here most of what would be fused is a kernel of `cube` already.
+//! Those for GPUs are without Burn's fusion, which starts fewer kernels, but spends more of the host's time
+//! on each than the GPU takes to run it: here most of what would be fused is a kernel of `cube` already.
 
 #[cfg(feature = "cuda")]
 mod choice {

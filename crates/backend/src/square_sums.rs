@@ -4,10 +4,14 @@
 
 use burn::tensor::{Tensor, ops::FloatTensor};
 
-use crate::{Backend, operations::flat, overrides::note_composed};
+use crate::{
+    Backend,
+    overrides::note_composed,
+    primitive::{flat, primitive},
+};
 
 pub(crate) fn composed<B: Backend>(values: Vec<FloatTensor<B>>) -> FloatTensor<B> {
     note_composed();
     let sums = values.into_iter().map(|values| flat::<B>(values).square().sum_dim(0)).collect();
-    Tensor::cat(sums, 0).into_primitive().tensor()
+    primitive(Tensor::<B, 1>::cat(sums, 0))
 }

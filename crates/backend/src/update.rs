@@ -7,8 +7,8 @@ use burn::tensor::{Tensor, TensorMetadata, ops::FloatTensor};
 
 use crate::{
     AdamStep, Backend, RmsPropStep, SgdStep, adam,
-    operations::{flat, shaped},
     overrides::note_composed,
+    primitive::{flat, shaped},
     rms_prop, sgd,
 };
 

@@ -5,10 +5,10 @@
 use std::collections::HashMap;
 
 use backend::{
-    Selected,
+    Arithmetic, Selected,
     device::Device,
-    functional::{self, LstmState, LstmWeights, Normalization},
-    overrides,
+    functional::{self, Conv2dOptions, LstmState, LstmWeights, Normalization, PoolOptions},
+    overrides, set_arithmetic,
 };
 use burn::{
     backend::Autodiff,
@@ -25,6 +25,8 @@ struct Golden {
     linear: Vec<Linear>,
     embedding: Tensors,
     cross_entropy: Tensors,
+    max_pool2d: Vec<MaxPool2d>,
+    conv2d: Vec<Conv2d>,
 }
 
 #[derive(Deserialize)]
@@ -38,6 +40,23 @@ struct BatchNorm2d {
 #[derive(Deserialize)]
 struct Linear {
     rectified: bool,
+    tensors: Tensors,
+}
+
+#[derive(Deserialize)]
+struct MaxPool2d {
+    kernel: [usize; 2],
+    stride: [usize; 2],
+    padding: [usize; 2],
+    tensors: Tensors,
+}
+
+#[derive(Deserialize)]
+struct Conv2d {
+    stride: [usize; 2],
+    padding: [usize; 2],
+    rectified: bool,
+    pooled: bool,
     tensors: Tensors,
 }
 
@@ -72,14 +91,30 @@ impl Tensors {
     }
 
     fn assert<const D: usize>(&self, name: &str, ours: Tensor<B, D>) {
+        let relative = of_products(2e-5);
+        self.assert_within(name, ours, |expected| relative * expected.abs().max(1.0));
+    }
+
+    /// Fails unless the largest difference is `relative` of the largest value at most.
+    fn assert_to_largest<const D: usize>(&self, name: &str, ours: Tensor<B, D>, relative: f64) {
+        let values = self.0[name].values.iter();
+        let largest = values.fold(1e-3_f64, |largest, value| largest.max(value.abs()));
+        self.assert_within(name, ours, |_| relative * largest);
+    }
+
+    /// - `allowed`: how far a value may be off, by the expected one
+    fn assert_within<const D: usize>(
+        &self,
+        name: &str,
+        ours: Tensor<B, D>,
+        allowed: impl Fn(f64) -> f64,
+    ) {
         let Numbers { shape, values } = &self.0[name];
         assert_eq!(ours.dims().as_slice(), shape.as_slice(), "the shape of {name}");
         let ours = ours.into_data().to_vec::<f32>().unwrap();
-        for (index, (ours, expected)) in ours.into_iter().zip(values).enumerate() {
+        for (index, (ours, &expected)) in ours.into_iter().zip(values).enumerate() {
             let error = (f64::from(ours) - expected).abs();
-            // CUDA's tensor cores round what they multiply to 11 bits.
-            let relative = if backend::NAME == "cuda" { 5e-3 } else { 2e-5 };
-            let allowed = relative * expected.abs().max(1.0);
+            let allowed = allowed(expected);
             assert!(error <= allowed, "{name}, element {index}: {ours} instead of {expected}");
         }
     }
@@ -89,6 +124,12 @@ impl Tensors {
         self.assert(name, output.clone());
         (output * self.constant(&format!("of_{name}"))).sum()
     }
+}
+
+/// How far what products are part of may be off: CUDA's tensor cores round what they multiply to 11
+/// bits.
+fn of_products(relative: f64) -> f64 {
+    if backend::NAME == "cuda" { 5e-3 } else { relative }
 }
 
 /// Checks the gradients of parents, each with its name.
@@ -234,6 +275,51 @@ fn cross_entropy() {
         let loss = tensors.weighted("losses", losses);
         assert_gradients!(tensors, loss, "logits": logits);
     });
+}
+
+#[test]
+fn max_pool2d() {
+    with_overrides(|| {
+        for MaxPool2d { kernel, stride, padding, tensors } in golden().max_pool2d {
+            let input = tensors.parent::<4>("input");
+            let options = PoolOptions { kernel, stride, padding };
+            let output = functional::max_pool2d(input.clone(), &options);
+            tensors.assert_to_largest("output", output.clone(), 1e-6);
+            let gradients = (output * tensors.constant::<4>("of_output")).sum().backward();
+            let of_input = Tensor::from_inner(input.grad(&gradients).unwrap());
+            tensors.assert_to_largest::<4>("gradient_input", of_input, 1e-6);
+        }
+    });
+}
+
+fn convolutions(relative: f64) {
+    for Conv2d { stride, padding, rectified, pooled, tensors } in golden().conv2d {
+        let (input, weight) = (tensors.parent::<4>("input"), tensors.parent::<4>("weight"));
+        let bias = tensors.parent::<1>("bias");
+        let options = Conv2dOptions { stride, padding, relu: rectified };
+        let (x, w, b) = (input.clone(), weight.clone(), bias.clone());
+        let output = match pooled {
+            true => functional::conv2d_relu_max_pool(x, w, b, &options),
+            false => functional::conv2d(x, w, Some(b), &options),
+        };
+        tensors.assert_to_largest("output", output.clone(), relative);
+        let gradients = (output * tensors.constant::<4>("of_output")).sum().backward();
+        for (name, parent) in [("gradient_input", input), ("gradient_weight", weight)] {
+            let ours = Tensor::from_inner(parent.grad(&gradients).unwrap());
+            tensors.assert_to_largest::<4>(name, ours, relative);
+        }
+        let ours = Tensor::from_inner(bias.grad(&gradients).unwrap());
+        tensors.assert_to_largest::<1>("gradient_bias", ours, relative);
+    }
+}
+
+#[test]
+fn conv2d_in_either_arithmetic() {
+    for (arithmetic, relative) in [(Arithmetic::Exact, 1e-5), (Arithmetic::Fast, of_products(1e-4))]
+    {
+        set_arithmetic(arithmetic);
+        with_overrides(|| convolutions(relative));
+    }
 }
 
 /// Parents that want no gradient get none, and those of the others are the same.

@@ -10,7 +10,7 @@ use burn_cubecl::{
 use super::buffers::{elementwise, empty};
 
 #[cube(launch)]
-fn lose(logits: &Array<f32>, targets: &Array<f32>, losses: &mut Array<f32>) {
+fn compute_losses(logits: &Array<f32>, targets: &Array<f32>, losses: &mut Array<f32>) {
     let i = ABSOLUTE_POS;
     if i < losses.len() {
         let x = logits[i];
@@ -41,7 +41,7 @@ pub(super) fn forward<R: CubeRuntime>(inputs: [CubeTensor<R>; 2]) -> CubeTensor<
     let [logits, targets] = inputs.map(into_contiguous);
     let losses = empty(&logits, logits.meta.shape().clone());
     let (count, cube) = elementwise(&losses.client, losses.meta.num_elements());
-    lose::launch::<R>(
+    compute_losses::launch::<R>(
         &losses.client,
         count,
         cube,

@@ -59,11 +59,12 @@ pub(super) fn at_a_time<R: CubeRuntime>(
     (bindings.saturating_sub(others + 1) / each).clamp(1, MOST)
 }
 
-/// A row of cubes of [`UNITS`] for each of `tensors` of at most so many elements: the row `CUBE_POS_Y`
-/// goes through its tensor, each unit from `ABSOLUTE_POS_X` on in steps of [`row_of_units`].
-pub(super) fn rows(tensors: usize, elements: usize) -> CubeCount {
-    let cubes = elements.div_ceil(UNITS).clamp(1, AT_ONCE);
-    CubeCount::Static(cubes as u32, tensors as u32, 1)
+/// A row of cubes of [`UNITS`] for each tensor, given its elements: the row `CUBE_POS_Y` goes through its
+/// tensor, each unit from `ABSOLUTE_POS_X` on in steps of [`row_of_units`].
+pub(super) fn rows(elements: impl ExactSizeIterator<Item = usize>) -> (CubeCount, CubeDim) {
+    let tensors = elements.len();
+    let cubes = elements.max().unwrap_or(0).div_ceil(UNITS).clamp(1, AT_ONCE);
+    (CubeCount::Static(cubes as u32, tensors as u32, 1), CubeDim::new_1d(UNITS as u32))
 }
 
 /// How many units a row of cubes has.

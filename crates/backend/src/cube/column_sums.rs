@@ -1,4 +1,4 @@
-//! The sums of a matrix' columns, in f32 and in the same order each time.
+//! The sums of a matrix's columns, in f32 and in the same order each time.
 //!
 //! Cubes sum a segment of the rows each, for some columns, then others add up the segments.
 

@@ -14,7 +14,7 @@ use super::{
 
 /// The units of a lane go through a row.
 #[cube(launch)]
-fn lose<I: Int>(
+fn compute_losses<I: Int>(
     logits: &Array<f32>,
     targets: &Array<I>,
     losses: &mut Array<f32>,
@@ -67,7 +67,7 @@ pub(super) fn forward<R: CubeRuntime>(
     let lanes = UNITS / classes.next_power_of_two().min(UNITS);
     let (count, cube) = cubes(&logits.client, rows.div_ceil(lanes));
     let index = targets.dtype.into();
-    lose::launch::<R>(
+    compute_losses::launch::<R>(
         &losses.client,
         count,
         cube,

@@ -9,7 +9,7 @@ use crate::strides::{lies_flat, slowest_first};
 /// convolutions read it, the inputs last; each of them would copy it otherwise.
 pub(super) fn channels_last<R: CubeRuntime>(weight: CubeTensor<R>) -> CubeTensor<R> {
     const ORDER: [usize; 4] = [0, 2, 3, 1];
-    back(listed(weight, &ORDER), &ORDER)
+    in_original_order(contiguous_in(weight, &ORDER), &ORDER)
 }
 
 /// The order in which a tensor's dimensions lie in memory.
@@ -19,7 +19,10 @@ pub(super) fn order_of<R: CubeRuntime>(tensor: &CubeTensor<R>) -> Vec<usize> {
 
 /// The tensor with its dimensions in `order` and its elements one after another, which is a copy
 /// unless they are already.
-pub(super) fn listed<R: CubeRuntime>(tensor: CubeTensor<R>, order: &[usize]) -> CubeTensor<R> {
+pub(super) fn contiguous_in<R: CubeRuntime>(
+    tensor: CubeTensor<R>,
+    order: &[usize],
+) -> CubeTensor<R> {
     let tensor = permute(tensor, order);
     if !lies_flat(tensor.meta.shape(), tensor.meta.strides()) {
         return into_contiguous(tensor);
@@ -29,8 +32,11 @@ pub(super) fn listed<R: CubeRuntime>(tensor: CubeTensor<R>, order: &[usize]) -> 
     CubeTensor::new_contiguous(client, device, shape, handle, dtype)
 }
 
-/// The dimensions of what [`listed`] returned as they were.
-pub(super) fn back<R: CubeRuntime>(tensor: CubeTensor<R>, order: &[usize]) -> CubeTensor<R> {
+/// The dimensions of what [`contiguous_in`] returned as they were.
+pub(super) fn in_original_order<R: CubeRuntime>(
+    tensor: CubeTensor<R>,
+    order: &[usize],
+) -> CubeTensor<R> {
     let mut places: Vec<usize> = (0..order.len()).collect();
     places.sort_by_key(|&place| order[place]);
     permute(tensor, &places)

@@ -7,7 +7,7 @@
 //! Sums are made in an order that follows from shapes and from how tensors lie in memory, without
 //! atomics, so a run can be repeated bit for bit.
 
-// An operation a file.
+// One operation per file.
 mod adam;
 mod batch_norm2d;
 mod binary_cross_entropy;
@@ -45,10 +45,9 @@ use burn::tensor::{
 use burn_cubecl::{BoolElement, CubeBackend, CubeRuntime, FloatElement, IntElement};
 
 use crate::{
-    Backend, BatchNorm2d, BatchNorm2dGradients, BatchNorm2dOutput, BatchNorm2dSaved, DropoutMask,
-    LinearGradients, LinearSaved, Lstm, LstmGradients, LstmOutput, LstmOutputGradients, LstmSaved,
-    Parameter, UpdateRule, Updated,
-    conv2d::{Conv2dGradients, Conv2dParents},
+    Backend, BatchNorm2d, BatchNorm2dGradients, BatchNorm2dOutput, BatchNorm2dSaved,
+    Conv2dGradients, Conv2dSaved, DropoutMask, LinearGradients, LinearSaved, Lstm, LstmGradients,
+    LstmOutput, LstmOutputGradients, LstmSaved, Parameter, UpdateRule, Updated,
     conv2d_relu_max_pool,
     functional::{Conv2dOptions, PoolOptions},
     overrides::note_taken,
@@ -260,14 +259,10 @@ where
     }
 
     fn fused_conv2d_backward(
-        input: FloatTensor<Self>,
-        weight: FloatTensor<Self>,
-        output: Option<FloatTensor<Self>>,
+        mut saved: Conv2dSaved<Self>,
         mut gradient: FloatTensor<Self>,
-        options: &Conv2dOptions,
-        wanted: Conv2dParents<bool>,
     ) -> Conv2dGradients<Self> {
-        if let Some(output) = output {
+        if let Some(output) = saved.output.take() {
             let output = Self::float_permute(output, &[0, 2, 3, 1]);
             gradient =
                 channels_last::<Self>(gradient, |gradient| match takes_any_float(&gradient) {
@@ -275,7 +270,7 @@ where
                     false => Self::relu_backward(output, gradient),
                 });
         }
-        conv2d::gradients::<R, Self>(input, weight, gradient, options, wanted)
+        conv2d::gradients(saved, gradient)
     }
 
     fn fused_conv2d_relu_max_pool(
@@ -293,26 +288,17 @@ where
     }
 
     fn fused_conv2d_relu_max_pool_backward(
-        input: FloatTensor<Self>,
-        weight: FloatTensor<Self>,
-        [output, gradient]: [FloatTensor<Self>; 2],
+        saved: Conv2dSaved<Self>,
         indices: IntTensor<Self>,
-        options: &Conv2dOptions,
-        wanted: Conv2dParents<bool>,
+        gradient: FloatTensor<Self>,
     ) -> Conv2dGradients<Self> {
+        let Conv2dSaved { input, weight, options, .. } = &saved;
         let maps = conv2d_relu_max_pool::map_shape(&input.shape(), &weight.shape(), options);
-        if !pooled(&maps, [&input, &weight]) {
-            return conv2d_relu_max_pool::composed_backward::<Self>(
-                input,
-                weight,
-                [output, gradient],
-                indices,
-                options,
-                wanted,
-            );
+        if !pooled(&maps, [input, weight]) {
+            return conv2d_relu_max_pool::composed_backward(saved, indices, gradient);
         }
         let gradient = max_pool2d::backward(indices, gradient, maps.dims());
-        conv2d::gradients::<R, Self>(input, weight, gradient, options, wanted)
+        conv2d::gradients(saved, gradient)
     }
 
     fn fused_max_pool2d(
@@ -433,7 +419,7 @@ where
         embedding::backward(table, indices, gradient)
     }
 
-    fn fused_cross_entropy_saving(
+    fn fused_cross_entropy(
         logits: FloatTensor<Self>,
         targets: IntTensor<Self>,
     ) -> (FloatTensor<Self>, FloatTensor<Self>) {

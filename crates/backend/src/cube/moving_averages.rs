@@ -8,8 +8,7 @@ use burn_cubecl::{
 
 use super::{
     buffers::{at_a_time, empty, row_of_units, rows},
-    lanes::UNITS,
-    layout::{back, listed, order_of},
+    layout::{contiguous_in, in_original_order, order_of},
 };
 
 #[cube(launch)]
@@ -43,26 +42,30 @@ pub(super) fn moving_averages<R: CubeRuntime>(
     for group in pairs.chunks(at_a_time(&client, 3, 0)) {
         let aligned = |[average, value]: &[CubeTensor<R>; 2]| {
             let order = order_of(average);
-            let [average, value] = [average, value].map(|tensor| listed(tensor.clone(), &order));
+            let [average, value] =
+                [average, value].map(|tensor| contiguous_in(tensor.clone(), &order));
             let result = empty(&average, average.meta.shape().clone());
             ([average, value, result], order)
         };
         let aligned: Vec<_> = group.iter().map(aligned).collect();
-        let largest = aligned.iter().map(|([average, ..], _)| average.meta.num_elements()).max();
+        let (count, cube) =
+            rows(aligned.iter().map(|([average, ..], _)| average.meta.num_elements()));
         let sequence = |place: usize| {
             aligned.iter().map(|(tensors, _)| tensors[place].clone().into_array_arg()).collect()
         };
         average::launch::<R>(
             &client,
-            rows(aligned.len(), largest.unwrap_or(0)),
-            CubeDim::new_1d(UNITS as u32),
+            count,
+            cube,
             sequence(0),
             sequence(1),
             sequence(2),
             kept as f32,
             share as f32,
         );
-        results.extend(aligned.into_iter().map(|([_, _, result], order)| back(result, &order)));
+        results.extend(
+            aligned.into_iter().map(|([_, _, result], order)| in_original_order(result, &order)),
+        );
     }
     results
 }

@@ -6,9 +6,9 @@
 //! ([`Arithmetic::Exact`]) products are by units. Elsewhere they are Burn's, except where some of its
 //! kernels would read beyond the matrices, or would add up a part of the numbers.
 //!
-//! Some of cubek 0.2 multiply two stages of columns by turns, and so an even number of stages. Where the
-//! columns fill an odd number, those kernels also multiply what follows them in memory: they look for the
-//! end of the matrices only where a stage is not full. Its others multiply one stage after another.
+//! Some kernels of cubek 0.2 are double-buffered and so process an even number of stages. Where the inner
+//! dimension fills an odd number, they also multiply what follows the matrices in memory, since they check
+//! bounds only in a stage that is not full.
 //!
 //! Its kernels for vectors divide the numbers among as many units as the device's largest plane has, and
 //! add up those of a plane. On devices whose driver chooses the size of planes, as Intel's, a plane may
@@ -162,8 +162,8 @@ struct Key {
     /// Of each operand, whether its rows lie one after another, and the power of two that divides the
     /// distance between them, or between its columns.
     lie: [(bool, u32); 2],
-    /// Whether kernels that multiply two stages by turns are right.
-    by_turns: bool,
+    /// Whether double-buffered kernels are right.
+    double_buffered: bool,
 }
 
 impl AutotuneKey for Key {}
@@ -191,14 +191,14 @@ impl Key {
             inner: about(inner),
             columns: about(shape[last]),
             lie,
-            by_turns: !fills_an_odd_number(inner),
+            double_buffered: !fills_an_odd_number(inner),
         }
     }
 
     /// Whether the tensor memory accelerator may pay.
     fn is_large(&self) -> bool {
         const LARGE: usize = 512;
-        self.by_turns && self.rows.min(self.inner).min(self.columns) >= LARGE
+        self.double_buffered && self.rows.min(self.inner).min(self.columns) >= LARGE
     }
 }
 
@@ -218,10 +218,10 @@ fn by_tensor_cores<R: CubeRuntime>(inputs: [CubeTensor<R>; 2]) -> CubeTensor<R> 
         let strategies: [(Strategy, IsTried); 7] = [
             (Strategy::SimpleCyclicMma(simple(Mma, false)), |_| true),
             (Strategy::SimpleCyclicMma(simple(Mma, true)), |_| true),
-            (Strategy::SimpleCyclicCmma(simple(Cmma, false)), |key| !key.by_turns),
-            (Strategy::SimpleCyclicCmma(simple(Cmma, true)), |key| !key.by_turns),
-            (Strategy::SpecializedCyclicMma(Inferred(().into())), |key| key.by_turns),
-            (Strategy::OrderedDoubleMma(Inferred(ordered)), |key| key.by_turns),
+            (Strategy::SimpleCyclicCmma(simple(Cmma, false)), |key| !key.double_buffered),
+            (Strategy::SimpleCyclicCmma(simple(Cmma, true)), |key| !key.double_buffered),
+            (Strategy::SpecializedCyclicMma(Inferred(().into())), |key| key.double_buffered),
+            (Strategy::OrderedDoubleMma(Inferred(ordered)), |key| key.double_buffered),
             (Strategy::SpecializedTmaMma(Inferred(().into())), Key::is_large),
         ];
         let on_tensor_cores = TuneGroup::new("tensor cores", |_: &Key| 1);
@@ -232,8 +232,7 @@ fn by_tensor_cores<R: CubeRuntime>(inputs: [CubeTensor<R>; 2]) -> CubeTensor<R> 
         for (strategy, is_tried) in strategies {
             let name = strategy.to_string();
             let by = move |inputs: [CubeTensor<R>; 2]| launch(&strategy, inputs);
-            let priority = move |key: &Key| if is_tried(key) { 1 } else { -1 };
-            set = set.with(Tunable::new(&name, by).group(&on_tensor_cores, priority));
+            set = set.with(Tunable::new(&name, by).group(&on_tensor_cores, only(is_tried)));
         }
         let units = |inputs: [CubeTensor<R>; 2]| Ok::<_, String>(by_units(inputs));
         set.with(Tunable::new("units", units).group(&otherwise, |_| 1))
@@ -241,6 +240,11 @@ fn by_tensor_cores<R: CubeRuntime>(inputs: [CubeTensor<R>; 2]) -> CubeTensor<R> 
     let [left, _] = &inputs;
     let (id, client) = (CubeTuneId::new(&left.client, &left.device), left.client.clone());
     TUNER.execute(&id, &client, candidates, inputs)
+}
+
+/// The priority, in a group for autotune, of what is tried only where it is worth that.
+pub(super) fn only<K>(is_tried: fn(&K) -> bool) -> impl Fn(&K) -> i8 {
+    move |key| if is_tried(key) { 1 } else { -1 }
 }
 
 fn launch<R: CubeRuntime>(

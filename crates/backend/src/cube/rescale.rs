@@ -8,8 +8,7 @@ use burn_cubecl::{
 
 use super::{
     buffers::{at_a_time, row_of_units, rows, writable},
-    lanes::UNITS,
-    layout::{back, listed, order_of},
+    layout::{contiguous_in, in_original_order, order_of},
 };
 
 #[cube(launch)]
@@ -32,18 +31,18 @@ pub(super) fn rescale<R: CubeRuntime>(
 ) -> Vec<CubeTensor<R>> {
     let aligned = |tensor: CubeTensor<R>| {
         let order = order_of(&tensor);
-        (writable(listed(tensor, &order)), order)
+        (writable(contiguous_in(tensor, &order)), order)
     };
     let tensors: Vec<_> = values.into_iter().map(aligned).collect();
     for group in tensors.chunks(at_a_time(&factor.client, 1, 1)) {
-        let largest = group.iter().map(|(tensor, _)| tensor.meta.num_elements()).max();
+        let (count, cube) = rows(group.iter().map(|(tensor, _)| tensor.meta.num_elements()));
         multiply::launch::<R>(
             &factor.client,
-            rows(group.len(), largest.unwrap_or(0)),
-            CubeDim::new_1d(UNITS as u32),
+            count,
+            cube,
             group.iter().map(|(tensor, _)| tensor.clone().into_array_arg()).collect(),
             factor.clone().into_array_arg(),
         );
     }
-    tensors.into_iter().map(|(tensor, order)| back(tensor, &order)).collect()
+    tensors.into_iter().map(|(tensor, order)| in_original_order(tensor, &order)).collect()
 }

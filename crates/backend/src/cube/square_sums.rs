@@ -10,7 +10,7 @@ use burn_cubecl::{
 use super::{
     buffers::{AT_ONCE, at_a_time, empty},
     lanes::{UNITS, sum_of_lane},
-    layout::{listed, order_of},
+    layout::{contiguous_in, order_of},
 };
 
 /// What a cube goes through before another one is worth its start.
@@ -57,7 +57,7 @@ fn sum_rows(values: &Array<f32>, sums: &mut Array<f32>, width: usize) {
 pub(super) fn square_sums<R: CubeRuntime>(tensors: Vec<CubeTensor<R>>) -> CubeTensor<R> {
     let flat = |tensor: CubeTensor<R>| {
         let order = order_of(&tensor);
-        listed(tensor, &order)
+        contiguous_in(tensor, &order)
     };
     let tensors: Vec<_> = tensors.into_iter().map(flat).collect();
     let count = tensors.len();

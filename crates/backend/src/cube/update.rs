@@ -10,8 +10,7 @@ use burn_cubecl::{
 use super::{
     adam,
     buffers::{at_a_time, rows, writable},
-    lanes::UNITS,
-    layout::{back, listed, order_of},
+    layout::{contiguous_in, in_original_order, order_of},
     rms_prop, sgd,
 };
 use crate::{Backend, Parameter, UpdateRule, Updated};
@@ -45,12 +44,15 @@ where
     let mut updated = Vec::new();
     loop {
         let aligned: Vec<Aligned<R>> = parameters.by_ref().take(at_a_time).collect();
-        let Some(largest) = aligned.iter().map(Aligned::elements).max() else { return updated };
+        if aligned.is_empty() {
+            return updated;
+        }
+        let (count, cube) = rows(aligned.iter().map(Aligned::elements));
         let slot = |slot: usize| aligned.iter().map(|one| argument(&one.slots[slot])).collect();
         let group = Group {
             client: diverged.client.clone(),
-            count: rows(aligned.len(), largest),
-            cube: CubeDim::new_1d(UNITS as u32),
+            count,
+            cube,
             weights: aligned.iter().map(|one| argument(&one.weight)).collect(),
             gradients: aligned.iter().map(|one| argument(&one.gradient)).collect(),
             slots: (0..rule.slots()).map(slot).collect(),
@@ -65,9 +67,9 @@ where
     }
 }
 
-/// A parameter's tensors, all listed in the order of its weight.
+/// A parameter's tensors, all contiguous in the order of its weight.
 struct Aligned<R: CubeRuntime> {
-    /// Which nobody else holds, nor the slots.
+    /// Held by nobody else, like the slots.
     weight: CubeTensor<R>,
     gradient: CubeTensor<R>,
     slots: Vec<CubeTensor<R>>,
@@ -81,9 +83,9 @@ impl<R: CubeRuntime> Aligned<R> {
     {
         let order = order_of(&weight);
         Self {
-            weight: writable(listed(weight, &order)),
-            gradient: listed(gradient, &order),
-            slots: slots.into_iter().map(|slot| writable(listed(slot, &order))).collect(),
+            weight: writable(contiguous_in(weight, &order)),
+            gradient: contiguous_in(gradient, &order),
+            slots: slots.into_iter().map(|slot| writable(contiguous_in(slot, &order))).collect(),
             order,
         }
     }
@@ -91,7 +93,10 @@ impl<R: CubeRuntime> Aligned<R> {
     /// Weight and slots as they lay before.
     fn updated(self) -> (CubeTensor<R>, Vec<CubeTensor<R>>) {
         let Self { weight, slots, order, .. } = self;
-        (back(weight, &order), slots.into_iter().map(|slot| back(slot, &order)).collect())
+        (
+            in_original_order(weight, &order),
+            slots.into_iter().map(|slot| in_original_order(slot, &order)).collect(),
+        )
     }
 
     fn elements(&self) -> usize {

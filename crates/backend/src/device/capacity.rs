@@ -2,11 +2,39 @@
 
 use std::path::Path;
 
-#[cfg(not(feature = "cube"))]
-pub use processor::{memory_bytes, memory_in_use};
+/// Bytes of memory of the device that [`open`](super::open) returns, where the system tells; of a CPU
+/// they are the machine's, or those that its container may have. WGPU tells how large a buffer may be,
+/// not how much memory there is.
+pub fn memory_bytes() -> Option<u64> {
+    #[cfg(not(feature = "cube"))]
+    return limit(&read("/proc/meminfo")?, ControlGroups::of_process().limit);
+    #[cfg(feature = "cuda")]
+    return super::cuda::memory_bytes(super::opened().index);
+    #[cfg(all(feature = "wgpu", not(feature = "cuda")))]
+    None
+}
+
+/// Bytes of [that memory](memory_bytes) that this program has now, where the system tells: what the
+/// process has, or on a GPU what CubeCL has reserved for tensors.
+pub fn memory_in_use() -> Option<u64> {
+    #[cfg(not(feature = "cube"))]
+    return of_process("VmRSS:");
+    #[cfg(feature = "cube")]
+    reserved_for_tensors()
+}
 
 #[cfg(feature = "cube")]
-pub use graphics::{memory_bytes, memory_in_use};
+fn reserved_for_tensors() -> Option<u64> {
+    use burn_cubecl::cubecl::Runtime;
+
+    #[cfg(feature = "cuda")]
+    type Gpu = burn_cubecl::cubecl::cuda::CudaRuntime;
+    #[cfg(not(feature = "cuda"))]
+    type Gpu = burn_cubecl::cubecl::wgpu::WgpuRuntime;
+
+    let usage = Gpu::client(&super::opened()).memory_usage();
+    usage.ok().map(|usage| usage.bytes_reserved)
+}
 
 /// The most memory of the host that this process had since it began, where the system tells.
 pub fn peak_process_memory() -> Option<u64> {
@@ -123,63 +151,6 @@ fn kilobytes(described: &str, key: &str) -> Option<u64> {
     let line = described.lines().find_map(|line| line.strip_prefix(key))?;
     let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(1024 * kibibytes)
-}
-
-#[cfg(not(feature = "cube"))]
-mod processor {
-    //! A CPU has the memory of the host.
-
-    use super::{ControlGroups, limit, of_process, read};
-
-    /// Bytes of memory of the device that [`open`](crate::device::open) returns, where the system
-    /// tells; of a CPU they are the machine's, or those that its container may have.
-    pub fn memory_bytes() -> Option<u64> {
-        limit(&read("/proc/meminfo")?, ControlGroups::of_process().limit)
-    }
-
-    /// Bytes of [that memory](memory_bytes) that this program has now, where the system tells: what
-    /// the process has.
-    pub fn memory_in_use() -> Option<u64> {
-        of_process("VmRSS:")
-    }
-}
-
-#[cfg(feature = "cube")]
-mod graphics {
-    //! A GPU has memory of its own.
-
-    use burn_cubecl::cubecl::Runtime;
-
-    use crate::device::opened;
-
-    #[cfg(feature = "cuda")]
-    type Selected = burn_cubecl::cubecl::cuda::CudaRuntime;
-    #[cfg(not(feature = "cuda"))]
-    type Selected = burn_cubecl::cubecl::wgpu::WgpuRuntime;
-
-    /// Bytes of memory of the device that [`open`](crate::device::open) returns.
-    #[cfg(feature = "cuda")]
-    #[allow(unsafe_code)] // The driver's call is unsafe by signature.
-    pub fn memory_bytes() -> Option<u64> {
-        let device = cudarc::driver::result::device::get(opened().index as i32).ok()?;
-        // SAFETY: the device is the driver's own.
-        let bytes = unsafe { cudarc::driver::result::device::total_mem(device) };
-        bytes.ok().map(|bytes| bytes as u64)
-    }
-
-    /// Bytes of memory of the device that [`open`](crate::device::open) returns: WGPU tells how large a
-    /// buffer may be, not how much memory there is.
-    #[cfg(not(feature = "cuda"))]
-    pub fn memory_bytes() -> Option<u64> {
-        None
-    }
-
-    /// Bytes of [that memory](memory_bytes) that this program has now: what CubeCL has reserved for
-    /// tensors.
-    pub fn memory_in_use() -> Option<u64> {
-        let usage = Selected::client(&opened()).memory_usage();
-        usage.ok().map(|usage| usage.bytes_reserved)
-    }
 }
 
 #[cfg(test)]

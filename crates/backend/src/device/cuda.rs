@@ -1,4 +1,4 @@
-//! The NVIDIA driver, the run-time compiler and the first device.
+//! The NVIDIA driver, the run-time compiler and the process's device.
 
 use burn_cubecl::cubecl::cuda::install::cuda_path;
 use cudarc::{driver, nvrtc};
@@ -18,6 +18,14 @@ pub(super) fn versions() -> String {
         let _ = nvrtc::sys::nvrtcVersion(&mut major, &mut minor);
     }
     format!("driver {driver} nvrtc {major}.{minor}")
+}
+
+/// Bytes of memory of a device.
+pub(super) fn memory_bytes(index: usize) -> Option<u64> {
+    let device = driver::result::device::get(index as i32).ok()?;
+    // SAFETY: the device is the driver's own.
+    let bytes = unsafe { driver::result::device::total_mem(device) };
+    bytes.ok().map(|bytes| bytes as u64)
 }
 
 /// The index of the process's device, and its name.

@@ -36,8 +36,7 @@ pub(super) fn kept() -> Option<PathBuf> {
     KEPT.get().cloned()
 }
 
-/// Configures CubeCL, before its first use; returns whether it is this that configured it, and not a
-/// program by itself.
+/// Configures CubeCL, before its first use; returns false where the program configured CubeCL itself.
 pub(super) fn configure() -> bool {
     static OURS: OnceLock<bool> = OnceLock::new();
     *OURS.get_or_init(|| {

@@ -7,9 +7,7 @@ use burn::backend::Flex;
 use burn_flex::FlexTensor;
 
 use super::{
-    all_f32, contiguous, dimensions, elements,
-    parallel::{self, Shared},
-    recycled,
+    all_f32, contiguous, dimensions, elements, parallel, recycled,
     simd::{Kernel, Level, Vector},
 };
 use crate::{
@@ -26,12 +24,9 @@ pub(super) fn forward(images: FlexTensor, maps: &[PlaneMap]) -> FlexTensor {
     let images = contiguous(images);
     let mut output = recycled::floats([batch, channels, height, width]);
     let plane = height * width;
-    let (source, target) = (elements(&images), Shared::new(output.storage_mut::<f32>()));
-    let (level, size) = (Level::best(), [width, height]);
-    parallel::run(batch, |image, _| {
+    let (source, level, size) = (elements(&images), Level::best(), [width, height]);
+    parallel::chunks(output.storage_mut::<f32>(), channels * plane, |image, target, _| {
         let source = &source[image * channels * plane..][..channels * plane];
-        // SAFETY: each image is one task's alone.
-        let target = unsafe { target.slice(image * channels * plane, channels * plane) };
         level.run(MapImage {
             map: maps[image].map(|row| row.map(|v| v as f32)),
             size,

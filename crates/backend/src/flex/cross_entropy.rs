@@ -20,20 +20,10 @@ use crate::{cross_entropy, overrides::note_taken};
 /// The fewest values of a task.
 const TASK_VALUES: usize = 1 << 13;
 
-pub(super) fn forward(logits: FlexTensor, targets: FlexTensor) -> FlexTensor {
+/// The losses, and the softmax.
+pub(super) fn forward(logits: FlexTensor, targets: FlexTensor) -> (FlexTensor, FlexTensor) {
     match classes_of(&logits, &targets) {
-        Some(targets) => losses_of(Level::best(), logits, &targets, None),
-        None => cross_entropy::composed::<Flex>(logits, targets).0,
-    }
-}
-
-pub(super) fn forward_saving(logits: FlexTensor, targets: FlexTensor) -> (FlexTensor, FlexTensor) {
-    match classes_of(&logits, &targets) {
-        Some(targets) => {
-            let mut probabilities = recycled::floats(logits.layout().shape().clone());
-            let losses = losses_of(Level::best(), logits, &targets, Some(&mut probabilities));
-            (losses, probabilities)
-        }
+        Some(targets) => losses_of(Level::best(), logits, &targets),
         None => cross_entropy::composed::<Flex>(logits, targets),
     }
 }
@@ -62,35 +52,25 @@ fn rows_of_task(classes: usize) -> usize {
     TASK_VALUES.div_ceil(classes.max(1))
 }
 
-fn losses_of(
-    level: Level,
-    logits: FlexTensor,
-    targets: &[usize],
-    probabilities: Option<&mut FlexTensor>,
-) -> FlexTensor {
+fn losses_of(level: Level, logits: FlexTensor, targets: &[usize]) -> (FlexTensor, FlexTensor) {
     note_taken();
     let logits = contiguous(logits);
     let [batch, classes] = dimensions(&logits);
-    let mut losses = recycled::floats([batch]);
+    let (mut losses, mut softmax) = (recycled::floats([batch]), recycled::floats([batch, classes]));
     let logits = elements(&logits);
-    let losses_of_all = Shared::new(losses.storage_mut::<f32>());
-    let probabilities = probabilities.map(|tensor| Shared::new(tensor.storage_mut::<f32>()));
+    let of_losses = Shared::new(losses.storage_mut::<f32>());
+    let of_softmax = Shared::new(softmax.storage_mut::<f32>());
     parallel::ranges(batch, rows_of_task(classes), |rows, _| {
         for row in rows {
             let logits = &logits[row * classes..][..classes];
             // SAFETY: each row is of one task.
-            let (loss, probabilities) = unsafe {
-                let probabilities = probabilities.as_ref();
-                (
-                    losses_of_all.slice(row, 1),
-                    probabilities.map(|all| all.slice(row * classes, classes)),
-                )
-            };
+            let (loss, probabilities) =
+                unsafe { (of_losses.slice(row, 1), of_softmax.slice(row * classes, classes)) };
             let target = logits[targets[row]];
             loss[0] = level.run(Row { logits, target, probabilities });
         }
     });
-    losses
+    (losses, softmax)
 }
 
 fn of_logits(
@@ -101,14 +81,12 @@ fn of_logits(
 ) -> FlexTensor {
     note_taken();
     let [probabilities, gradient] = [probabilities, gradient].map(contiguous);
-    let [batch, classes] = dimensions(&probabilities);
+    let [_, classes] = dimensions(&probabilities);
     let (mut result, source) = output_from(probabilities);
     let (source, gradient) = (source.as_ref().map(elements), elements(&gradient));
-    let all = Shared::new(result.storage_mut::<f32>());
-    parallel::ranges(batch, rows_of_task(classes), |rows, _| {
-        for row in rows {
-            // SAFETY: each row is of one task.
-            let values = unsafe { all.slice(row * classes, classes) };
+    let rows = rows_of_task(classes);
+    parallel::chunks(result.storage_mut::<f32>(), rows * classes, |number, values, _| {
+        for (row, values) in (number * rows..).zip(values.chunks_exact_mut(classes)) {
             if let Some(source) = source {
                 values.copy_from_slice(&source[row * classes..][..classes]);
             }
@@ -120,12 +98,13 @@ fn of_logits(
     result
 }
 
-/// The loss of a row of logits, and its softmax if asked for.
+/// The loss of a row of logits, and its softmax.
 struct Row<'a> {
     logits: &'a [f32],
     /// The logit of the target.
     target: f32,
-    probabilities: Option<&'a mut [f32]>,
+    /// As many as logits.
+    probabilities: &'a mut [f32],
 }
 
 impl Kernel for Row<'_> {
@@ -147,28 +126,24 @@ impl Kernel for Row<'_> {
         let largest = lanes[..V::LANES].iter().copied().fold(f32::NEG_INFINITY, f32::max);
 
         let mut sum = V::zero();
-        let target = self.probabilities.map(<[f32]>::as_mut_ptr);
+        let target = self.probabilities.as_mut_ptr();
         for at in (0..classes).step_by(V::LANES) {
             let count = classes - at;
             // SAFETY: `count` logits follow, and as many places of the softmax.
             unsafe {
                 let exponential = exp(read::<V>(source.add(at), count).sub(V::splat(largest)));
                 sum = sum.add(first_or(exponential, count, 0.0));
-                if let Some(target) = target {
-                    write(exponential, target.add(at), count);
-                }
+                write(exponential, target.add(at), count);
             }
         }
         let sum = sum.sum();
-        if let Some(target) = target {
-            let share = V::splat(1.0 / sum);
-            for at in (0..classes).step_by(V::LANES) {
-                let count = classes - at;
-                // SAFETY: as above.
-                unsafe {
-                    let target = target.add(at);
-                    write(read::<V>(target, count).mul(share), target, count);
-                }
+        let share = V::splat(1.0 / sum);
+        for at in (0..classes).step_by(V::LANES) {
+            let count = classes - at;
+            // SAFETY: as above.
+            unsafe {
+                let target = target.add(at);
+                write(read::<V>(target, count).mul(share), target, count);
             }
         }
         sum.ln() - (self.target - largest)
@@ -196,11 +171,8 @@ mod tests {
             let targets = indices([shape[0]], shape[1], 2);
             let (losses, softmax) = cross_entropy::composed::<Flex>(logits(shape), targets.clone());
             let targets = indices_below(shape[1], &targets).unwrap();
-            let mut probabilities = recycled::floats(shape);
-            let with = losses_of(level, logits(shape), &targets, Some(&mut probabilities));
-            let without = losses_of(level, logits(shape), &targets, None);
-            assert_eq!(values(with), values(without.clone()));
-            assert_close(&format!("losses of {shape:?} at {level:?}"), without, losses, 2e-6);
+            let (ours, probabilities) = losses_of(level, logits(shape), &targets);
+            assert_close(&format!("losses of {shape:?} at {level:?}"), ours, losses, 2e-6);
             let what = format!("softmax of {shape:?} at {level:?}");
             assert_close(&what, probabilities, softmax, 2e-6);
         }
@@ -237,8 +209,9 @@ mod tests {
         let targets = indices([7], 17, 2);
         let narrow = Flex::int_cast(targets.clone(), burn::tensor::IntDType::I32);
         assert_eq!([targets.dtype(), narrow.dtype()], [DType::I64, DType::I32]);
-        let wide = forward(logits([7, 17]), targets);
-        assert_eq!(values(wide), values(forward(logits([7, 17]), narrow)));
+        let [(wide, _), (narrow, _)] =
+            [targets, narrow].map(|targets| forward(logits([7, 17]), targets));
+        assert_eq!(values(wide), values(narrow));
     }
 
     #[test]
@@ -246,7 +219,7 @@ mod tests {
         let row = |numbers: [f32; 3]| {
             FlexTensor::from_data(burn::tensor::TensorData::new(numbers.to_vec(), [1, 3]))
         };
-        let loss = |numbers| values(forward(row(numbers), indices([1], 1, 0)))[0];
+        let loss = |numbers| values(forward(row(numbers), indices([1], 1, 0)).0)[0];
         assert_eq!(loss([1e30, 0.0, -1e30]), 0.0);
         assert_eq!(loss([-1000.0, 0.0, 0.0]), 1000.0 + 2.0_f32.ln());
         assert!(loss([0.0, f32::NAN, 0.0]).is_nan());
@@ -256,7 +229,7 @@ mod tests {
     fn the_number_of_threads_changes_no_bit() {
         let [one, two, three] = on_1_2_and_3_threads(|| {
             let targets = indices([300], 65, 2);
-            let (losses, softmax) = forward_saving(logits([300, 65]), targets.clone());
+            let (losses, softmax) = forward(logits([300, 65]), targets.clone());
             [losses, backward(softmax, targets, normal([300], 3))].map(values)
         });
         assert_eq!(one, two);

@@ -41,7 +41,7 @@ pub(super) fn apply(values: FlexTensor, mask: &DropoutMask) -> FlexTensor {
             }
             let blocks = of_sample.div_ceil(DRAWS_OF_BLOCK) as u64;
             let first_block = (mask.first_sample + sample) as u64 * blocks;
-            level.run(Drop {
+            level.run(DropElements {
                 random: mask.random,
                 block: first_block + (first / DRAWS_OF_BLOCK) as u64,
                 dropped: mask.dropped,
@@ -55,7 +55,7 @@ pub(super) fn apply(values: FlexTensor, mask: &DropoutMask) -> FlexTensor {
 
 /// Drops elements in place, the first by the first draw of `block`. A kernel for the sake of the
 /// level's instructions, which make the words of many blocks at once.
-struct Drop<'a> {
+struct DropElements<'a> {
     random: Random,
     block: u64,
     dropped: u32,
@@ -63,7 +63,7 @@ struct Drop<'a> {
     values: &'a mut [f32],
 }
 
-impl Kernel for Drop<'_> {
+impl Kernel for DropElements<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -71,12 +71,12 @@ impl Kernel for Drop<'_> {
         let by_many = MANY * DRAWS_OF_BLOCK;
         let (many, rest) = self.values.split_at_mut(self.values.len() / by_many * by_many);
         let behind = self.block + (many.len() / DRAWS_OF_BLOCK) as u64;
-        Drop { values: many, ..self }.by_blocks::<MANY>();
-        Drop { values: rest, block: behind, ..self }.by_blocks::<FEW>();
+        DropElements { values: many, ..self }.by_blocks::<MANY>();
+        DropElements { values: rest, block: behind, ..self }.by_blocks::<FEW>();
     }
 }
 
-impl Drop<'_> {
+impl DropElements<'_> {
     /// Makes the words of so many blocks at a time.
     #[inline(always)]
     fn by_blocks<const BLOCKS: usize>(self) {

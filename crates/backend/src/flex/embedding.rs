@@ -27,15 +27,11 @@ pub(super) fn forward(table: FlexTensor, indices: FlexTensor) -> FlexTensor {
     };
     note_taken();
     let table = contiguous(table);
-    let count = batch * time;
     let mut result = recycled::floats([batch, time, width]);
-    let (table, target) = (elements(&table), Shared::new(result.storage_mut::<f32>()));
-    let rows = TASK_VALUES.div_ceil(width.max(1));
-    parallel::ranges(count, rows, |places, _| {
-        for place in places {
-            let source = &table[indices[place] * width..][..width];
-            // SAFETY: each place is of one task.
-            unsafe { target.slice(place * width, width) }.copy_from_slice(source);
+    let (table, rows) = (elements(&table), TASK_VALUES.div_ceil(width.max(1)));
+    parallel::chunks(result.storage_mut::<f32>(), rows * width, |number, target, _| {
+        for (target, index) in target.chunks_exact_mut(width).zip(&indices[number * rows..]) {
+            target.copy_from_slice(&table[index * width..][..width]);
         }
     });
     result

@@ -5,15 +5,12 @@ use burn_flex::FlexTensor;
 
 use super::{
     all_f32, assert_shape, contiguous, dimensions, elements,
-    parallel::{self, Shared},
+    parallel::{self, TASK},
     recycled,
     simd::Level,
     sum::{self, Sum},
 };
 use crate::{global_average_pool, overrides::note_taken};
-
-/// Numbers of one task.
-const TASK: usize = 1 << 15;
 
 pub(super) fn forward(input: FlexTensor) -> FlexTensor {
     let [batch, channels, height, width] = dimensions(&input);
@@ -24,13 +21,10 @@ pub(super) fn forward(input: FlexTensor) -> FlexTensor {
     note_taken();
     let input = contiguous(input);
     let mut output = recycled::floats([batch, channels]);
-    let (source, target) = (elements(&input), Shared::new(output.storage_mut::<f32>()));
-    let level = Level::best();
-    parallel::ranges(batch * channels, maps_of_task(plane), |maps, _| {
-        let source = source[maps.start * plane..].chunks_exact(plane);
-        // SAFETY: each map is one task's alone.
-        let target = unsafe { target.slice(maps.start, maps.len()) };
-        for (mean, map) in target.iter_mut().zip(source) {
+    let (source, level, maps) = (elements(&input), Level::best(), maps_of_task(plane));
+    parallel::chunks(output.storage_mut::<f32>(), maps, |number, means, _| {
+        let source = source[number * maps * plane..].chunks_exact(plane);
+        for (mean, map) in means.iter_mut().zip(source) {
             let sum = sum::in_parts(plane, |part| level.run(Sum::<false>(&map[part])));
             *mean = sum / plane as f32;
         }
@@ -48,11 +42,9 @@ pub(super) fn backward(gradient: FlexTensor, input: Shape) -> FlexTensor {
     assert_shape("the gradient", &gradient, &[batch, channels]);
     let gradient = contiguous(gradient);
     let mut output = recycled::floats(input);
-    let (source, target) = (elements(&gradient), Shared::new(output.storage_mut::<f32>()));
-    parallel::ranges(batch * channels, maps_of_task(plane), |maps, _| {
-        // SAFETY: each map is one task's alone.
-        let target = unsafe { target.slice(maps.start * plane, maps.len() * plane) };
-        for (map, gradient) in target.chunks_exact_mut(plane).zip(&source[maps]) {
+    let (source, maps) = (elements(&gradient), maps_of_task(plane));
+    parallel::chunks(output.storage_mut::<f32>(), maps * plane, |number, target, _| {
+        for (map, gradient) in target.chunks_exact_mut(plane).zip(&source[number * maps..]) {
             map.fill(gradient / plane as f32);
         }
     });

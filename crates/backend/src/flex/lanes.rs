@@ -46,3 +46,17 @@ pub(super) fn first_or<V: Vector>(values: V, count: usize, others: f32) -> V {
         V::load(lanes.as_ptr())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn odd_strides_are_odd_numbers_of_cache_lines() {
+        for numbers in [1, 16, 17, 32, 48, 9 * 1024, 7 * 48 + 16] {
+            let stride = odd_stride(numbers);
+            assert!((numbers..numbers + 32).contains(&stride), "{stride} for {numbers}");
+            assert_eq!(stride % 32, 16, "{stride} for {numbers}");
+        }
+    }
+}

@@ -9,15 +9,13 @@ use super::{
     all_f32, assert_shape, contiguous, dimensions, elements,
     lanes::{read, write},
     output_from,
-    parallel::{self, Shared},
+    parallel::{self, Shared, TASK},
     product::{Matrix, product},
     recycled,
     simd::{Kernel, Level, Vector},
 };
 use crate::{LinearGradients, LinearSaved, linear, overrides::note_taken};
 
-/// The fewest values of a task in a pass over a matrix.
-const TASK_VALUES: usize = 1 << 15;
 /// Rows that are summed before they are added to a total: one sum of a million values would lose
 /// the third digit.
 const ROWS: usize = 512;
@@ -42,11 +40,8 @@ pub(super) fn forward(
     product(values, Matrix::new(elements(&input), [batch, inputs]), weight);
 
     let level = Level::best();
-    let rows = TASK_VALUES.div_ceil(outputs.max(1));
-    let target = Shared::new(values);
-    parallel::ranges(batch, rows, |rows, _| {
-        // SAFETY: each task has rows of its own.
-        let values = unsafe { target.slice(rows.start * outputs, rows.len() * outputs) };
+    let rows = TASK.div_ceil(outputs.max(1));
+    parallel::chunks(values, rows * outputs, |_, values, _| {
         level.run(AddBias { values, bias: elements(&bias), rectified });
     });
     result
@@ -110,7 +105,7 @@ fn mask_and_sum(gradient: FlexTensor, output: Option<&FlexTensor>) -> (FlexTenso
     };
 
     // Bands of columns, so that each sum is of one task. Whole cache lines, and not too thin.
-    let band = (TASK_VALUES / batch.max(1)).next_multiple_of(64).max(64);
+    let band = (TASK / batch.max(1)).next_multiple_of(64).max(64);
     let level = Level::best();
     parallel::ranges(outputs, band, |columns, scratch| {
         // SAFETY: each task has columns of its own.

@@ -49,11 +49,11 @@ use burn_flex::FlexTensor;
 pub(crate) use self::recycled::free_kept_memory;
 use self::simd::Level;
 use crate::{
-    Backend, BatchNorm2d, BatchNorm2dGradients, BatchNorm2dOutput, BatchNorm2dSaved, DropoutMask,
-    LinearGradients, LinearSaved, Lstm, LstmGradients, LstmOutput, LstmOutputGradients, LstmSaved,
-    Parameter, PlaneMap, UpdateRule, Updated,
-    conv2d::{Conv2dGradients, Conv2dParents},
+    Backend, BatchNorm2d, BatchNorm2dGradients, BatchNorm2dOutput, BatchNorm2dSaved,
+    Conv2dGradients, Conv2dSaved, DropoutMask, LinearGradients, LinearSaved, Lstm, LstmGradients,
+    LstmOutput, LstmOutputGradients, LstmSaved, Parameter, PlaneMap, UpdateRule, Updated,
     functional::{Conv2dOptions, PoolOptions},
+    overrides::note_taken,
 };
 
 impl Backend for Flex {
@@ -114,15 +114,8 @@ impl Backend for Flex {
     fn fused_cross_entropy(
         logits: FloatTensor<Self>,
         targets: IntTensor<Self>,
-    ) -> FloatTensor<Self> {
-        cross_entropy::forward(logits, targets)
-    }
-
-    fn fused_cross_entropy_saving(
-        logits: FloatTensor<Self>,
-        targets: IntTensor<Self>,
     ) -> (FloatTensor<Self>, FloatTensor<Self>) {
-        cross_entropy::forward_saving(logits, targets)
+        cross_entropy::forward(logits, targets)
     }
 
     fn fused_cross_entropy_backward(
@@ -138,6 +131,12 @@ impl Backend for Flex {
         diverged: FloatTensor<Self>,
         rule: &UpdateRule,
     ) -> Vec<Updated<Self>> {
+        let slots = parameters.iter().flat_map(|one| &one.slots);
+        let others = parameters.iter().flat_map(|one| [&one.weight, &one.gradient]);
+        if !all_f32(slots.chain(others)) {
+            return crate::update::composed(parameters, diverged, rule);
+        }
+        note_taken();
         let update = |parameter| update::update(Level::best(), parameter, &diverged, rule);
         parameters.into_iter().map(update).collect()
     }
@@ -147,6 +146,10 @@ impl Backend for Flex {
         kept: f64,
         share: f64,
     ) -> Vec<FloatTensor<Self>> {
+        if !all_f32(pairs.iter().flatten()) {
+            return crate::moving_averages::composed::<Self>(pairs, kept, share);
+        }
+        note_taken();
         let moved = |pair| moving_averages::moved(Level::best(), pair, [kept, share]);
         pairs.into_iter().map(moved).collect()
     }
@@ -155,7 +158,12 @@ impl Backend for Flex {
         values: Vec<FloatTensor<Self>>,
         factor: FloatTensor<Self>,
     ) -> Vec<FloatTensor<Self>> {
-        values.into_iter().map(|values| rescale::by(values, factor.clone())).collect()
+        if !all_f32(values.iter().chain([&factor])) {
+            return crate::rescale::composed::<Self>(values, factor);
+        }
+        note_taken();
+        let factor = elements(&contiguous(factor))[0];
+        values.into_iter().map(|values| rescale::by(values, factor)).collect()
     }
 
     fn fused_square_sums(values: Vec<FloatTensor<Self>>) -> FloatTensor<Self> {
@@ -172,14 +180,10 @@ impl Backend for Flex {
     }
 
     fn fused_conv2d_backward(
-        input: FloatTensor<Self>,
-        weight: FloatTensor<Self>,
-        output: Option<FloatTensor<Self>>,
+        saved: Conv2dSaved<Self>,
         gradient: FloatTensor<Self>,
-        options: &Conv2dOptions,
-        wanted: Conv2dParents<bool>,
     ) -> Conv2dGradients<Self> {
-        conv::backward(input, weight, output, gradient, options, wanted)
+        conv::backward(saved, gradient)
     }
 
     fn fused_conv2d_relu_max_pool(
@@ -192,14 +196,11 @@ impl Backend for Flex {
     }
 
     fn fused_conv2d_relu_max_pool_backward(
-        input: FloatTensor<Self>,
-        weight: FloatTensor<Self>,
-        output_and_gradient: [FloatTensor<Self>; 2],
+        saved: Conv2dSaved<Self>,
         indices: IntTensor<Self>,
-        options: &Conv2dOptions,
-        wanted: Conv2dParents<bool>,
+        gradient: FloatTensor<Self>,
     ) -> Conv2dGradients<Self> {
-        conv::backward_of_pool(input, weight, output_and_gradient, indices, options, wanted)
+        conv::backward_of_pool(saved, indices, gradient)
     }
 
     fn fused_max_pool2d(

@@ -1,18 +1,13 @@
 //! Moving averages in place: one pass over average and value.
 
-use burn::backend::Flex;
 use burn_flex::FlexTensor;
 
 use super::{
-    all_f32, assert_shape, contiguous, elements,
+    assert_shape, contiguous, elements,
     lanes::{read, write},
-    parallel::{self, Shared},
+    parallel::{self, TASK},
     simd::{Kernel, Level, Vector},
 };
-use crate::{moving_averages, overrides::note_taken};
-
-/// Values of a task.
-const TASK_VALUES: usize = 1 << 15;
 
 /// The average, moved towards the value: what is kept of the one, and the share of the other.
 pub(super) fn moved(
@@ -20,18 +15,12 @@ pub(super) fn moved(
     [average, value]: [FlexTensor; 2],
     [kept, share]: [f64; 2],
 ) -> FlexTensor {
-    if !all_f32([&average, &value]) {
-        return moving_averages::composed::<Flex>(vec![[average, value]], kept, share).remove(0);
-    }
-    note_taken();
     assert_shape("a value", &value, average.layout().shape());
     let (mut average, value) = (contiguous(average), contiguous(value));
     let value = elements(&value);
-    let of_average = Shared::new(average.storage_mut::<f32>());
-    parallel::ranges(value.len(), TASK_VALUES, |range, _| {
-        // SAFETY: each task has a part of its own.
-        let average = unsafe { of_average.slice(range.start, range.len()) };
-        level.run(Move { average, value: &value[range], kept, share });
+    parallel::chunks(average.storage_mut::<f32>(), TASK, |number, average, _| {
+        let value = &value[number * TASK..][..average.len()];
+        level.run(Move { average, value, kept, share });
     });
     average
 }
@@ -67,8 +56,13 @@ impl Kernel for Move<'_> {
 
 #[cfg(test)]
 mod tests {
+    use burn::backend::Flex;
+
     use super::*;
-    use crate::flex::testing::{assert_close, normal, values};
+    use crate::{
+        flex::testing::{assert_close, normal, values},
+        moving_averages,
+    };
 
     /// Which do not add up to one, as where a value is corrected for its bias.
     const SHARES: [f64; 2] = [0.9, 0.11];
@@ -79,7 +73,7 @@ mod tests {
 
     #[test]
     fn every_level_equals_the_default_body() {
-        for [rows, columns] in [[0, 3], [1, 1], [3, 5], [2, 8], [5, TASK_VALUES / 5 + 2]] {
+        for [rows, columns] in [[0, 3], [1, 1], [3, 5], [2, 8], [5, TASK / 5 + 2]] {
             // The value is transposed, as a weight may be.
             let pair = || [normal([rows, columns], 1), normal([columns, rows], 2).transpose(0, 1)];
             let reference = reference(pair());

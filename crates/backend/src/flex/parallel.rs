@@ -15,6 +15,9 @@ use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterato
 
 use super::recycled::{ALIGNMENT, Buffer};
 
+/// Numbers of a task that passes over them once, so many that taking the task hardly counts.
+pub(super) const TASK: usize = 1 << 15;
+
 /// Runs `work` for each task from 0 to `tasks`, and returns when all are done.
 ///
 /// Every task gets the scratch memory of its thread, and computes with denormals flushed to zero.
@@ -49,6 +52,19 @@ pub(super) fn ranges(
     run(count.div_ceil(of_task), |task, scratch| {
         let start = task * of_task;
         work(start..count.min(start + of_task), scratch);
+    });
+}
+
+/// Runs `work` on each chunk of `size` values, the last one shorter, with its number.
+pub(super) fn chunks<T: Send>(
+    values: &mut [T],
+    size: usize,
+    work: impl Fn(usize, &mut [T], &mut Scratch) + Sync,
+) {
+    let (count, size, shared) = (values.len(), size.max(1), Shared::new(values));
+    ranges(count, size, |range, scratch| {
+        // SAFETY: ranges do not overlap.
+        work(range.start / size, unsafe { shared.slice(range.start, range.len()) }, scratch);
     });
 }
 
@@ -202,6 +218,15 @@ mod tests {
                 });
                 assert_eq!(counts, vec![1; tasks]);
             }
+        }
+    }
+
+    #[test]
+    fn chunks_divide_the_values_in_their_order() {
+        for (count, size) in [(0, 3), (1, 3), (6, 3), (7, 3), (0, 0)] {
+            let mut numbers = vec![usize::MAX; count];
+            chunks(&mut numbers, size, |number, chunk, _| chunk.fill(number));
+            assert!(numbers.into_iter().eq((0..count).map(|index| index / size)));
         }
     }
 

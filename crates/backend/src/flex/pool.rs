@@ -11,7 +11,7 @@ use burn_flex::FlexTensor;
 
 use super::{
     all_f32, assert_shape, contiguous, elements,
-    parallel::{self, Shared},
+    parallel::{self, Shared, TASK},
     recycled,
     simd::Level,
 };
@@ -22,8 +22,6 @@ use self::windows::PoolWindows;
 
 /// No place of a window: ReLU cut the gradient.
 const NONE: u8 = u8::MAX;
-/// Numbers of input of one task.
-const TASK: usize = 1 << 15;
 
 /// The maximum of each window and its place.
 pub(super) fn forward(input: FlexTensor, options: &PoolOptions) -> (FlexTensor, FlexTensor) {
@@ -91,11 +89,6 @@ impl Windows {
         self.options == PoolOptions::square(2)
     }
 
-    /// Windows of one pixel each, by which a network skips rows and columns.
-    fn are_pixels(&self) -> bool {
-        self.options.kernel == [1, 1]
-    }
-
     fn planes(&self) -> [usize; 2] {
         [self.input, self.output].map(|[height, width]| height * width)
     }
@@ -112,8 +105,6 @@ impl Windows {
                 unsafe { (output.slice(plane * to, to), places.slice(plane * to, to)) };
             if self.are_pairs() {
                 level.run(PoolPairs { width: self.input[1], input, relu: false, output, places });
-            } else if self.are_pixels() {
-                self.pick_pixels(input, output, places);
             } else {
                 level.run(PoolWindows { windows: self, input, output, places });
             }
@@ -133,8 +124,6 @@ impl Windows {
             if self.are_pairs() {
                 let width = self.input[1];
                 level.run(ScatterPairs { width, gradient, places, first: 0, output });
-            } else if self.are_pixels() {
-                self.scatter_pixels(gradient, output);
             } else {
                 self.scatter_plane(gradient, places, output);
             }
@@ -160,26 +149,6 @@ impl Windows {
     /// The place of a tap in a window.
     fn place(&self, row: usize, column: usize) -> u8 {
         (row * self.options.kernel[1] + column) as u8
-    }
-
-    fn pick_pixels(&self, input: &[f32], output: &mut [f32], places: &mut [u8]) {
-        let [down, across] = self.options.stride;
-        let rows = input.chunks_exact(self.input[1]).step_by(down);
-        for (row, output) in rows.zip(output.chunks_exact_mut(self.output[1])) {
-            let pixels = output.iter_mut().zip(row.iter().step_by(across));
-            pixels.for_each(|(output, pixel)| *output = *pixel);
-        }
-        places.fill(0);
-    }
-
-    fn scatter_pixels(&self, gradient: &[f32], output: &mut [f32]) {
-        let [down, across] = self.options.stride;
-        output.fill(0.0);
-        let rows = output.chunks_exact_mut(self.input[1]).step_by(down);
-        for (row, gradient) in rows.zip(gradient.chunks_exact(self.output[1])) {
-            let pixels = row.iter_mut().step_by(across).zip(gradient);
-            pixels.for_each(|(pixel, gradient)| *pixel = *gradient);
-        }
     }
 
     fn scatter_plane(&self, gradient: &[f32], places: &[u8], output: &mut [f32]) {

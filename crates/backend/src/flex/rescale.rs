@@ -1,31 +1,17 @@
 //! Multiplication in place.
 
-use burn::backend::Flex;
 use burn_flex::FlexTensor;
 
 use super::{
-    all_f32, contiguous, elements,
+    contiguous,
     lanes::{read, write},
-    parallel::{self, Shared},
+    parallel::{self, TASK},
     simd::{Kernel, Level, Vector},
 };
-use crate::{overrides::note_taken, rescale};
 
-/// Values of a task.
-const TASK_VALUES: usize = 1 << 15;
-
-pub(super) fn by(values: FlexTensor, factor: FlexTensor) -> FlexTensor {
-    if !all_f32([&values, &factor]) {
-        return rescale::composed::<Flex>(vec![values], factor).remove(0);
-    }
-    note_taken();
-    let factor = elements(&contiguous(factor))[0];
-    let mut values = contiguous(values);
-    let all = values.storage_mut::<f32>();
-    let (count, all, level) = (all.len(), Shared::new(all), Level::best());
-    parallel::ranges(count, TASK_VALUES, |range, _| {
-        // SAFETY: each task has values of its own.
-        let values = unsafe { all.slice(range.start, range.len()) };
+pub(super) fn by(values: FlexTensor, factor: f32) -> FlexTensor {
+    let (mut values, level) = (contiguous(values), Level::best());
+    parallel::chunks(values.storage_mut::<f32>(), TASK, |_, values, _| {
         level.run(Scale { values, factor });
     });
     values
@@ -55,26 +41,31 @@ impl Kernel for Scale<'_> {
 
 #[cfg(test)]
 mod tests {
+    use burn::backend::Flex;
+
     use super::*;
-    use crate::flex::testing::{assert_close, normal, values};
+    use crate::{
+        Backend as _,
+        flex::testing::{assert_close, normal, values},
+        rescale,
+    };
 
     #[test]
     fn every_value_of_every_task_is_multiplied() {
-        for count in [0, 1, 17, 2 * TASK_VALUES + 3] {
-            let factor = normal([1], 2);
-            let by_factor = values(factor.clone())[0];
-            let expected: Vec<f32> =
-                values(normal([count], 1)).into_iter().map(|value| value * by_factor).collect();
-            assert_eq!(values(by(normal([count], 1), factor)), expected);
+        for count in [0, 1, 17, 2 * TASK + 3] {
+            let numbers = values(normal([count], 1)).into_iter();
+            let expected: Vec<f32> = numbers.map(|value| value * 0.7).collect();
+            assert_eq!(values(by(normal([count], 1), 0.7)), expected);
         }
     }
 
     #[test]
     fn it_equals_the_default_body() {
-        let tensors = || [normal([7, 5], 1).transpose(0, 1), normal([2, 3, 4], 2)];
-        let reference = rescale::composed::<Flex>(tensors().into(), normal([1], 3));
-        for (ours, reference) in tensors().into_iter().zip(reference) {
-            assert_close("rescaled", by(ours, normal([1], 3)), reference, 0.0);
+        let tensors = || vec![normal([7, 5], 1).transpose(0, 1), normal([2, 3, 4], 2)];
+        let ours = Flex::fused_rescale(tensors(), normal([1], 3));
+        let reference = rescale::composed::<Flex>(tensors(), normal([1], 3));
+        for (ours, reference) in ours.into_iter().zip(reference) {
+            assert_close("rescaled", ours, reference, 0.0);
         }
     }
 
@@ -83,6 +74,7 @@ mod tests {
         let factors = normal([2, 2], 2);
         let factor = factors.narrow(1, 1, 1).narrow(0, 1, 1);
         let expected = values(normal([3], 1)).into_iter().map(|v| v * values(factors.clone())[3]);
-        assert_eq!(values(by(normal([3], 1), factor)), expected.collect::<Vec<_>>());
+        let ours = Flex::fused_rescale(vec![normal([3], 1)], factor).remove(0);
+        assert_eq!(values(ours), expected.collect::<Vec<_>>());
     }
 }

@@ -5,18 +5,15 @@ use burn_flex::FlexTensor;
 
 use super::{
     all_f32, contiguous, elements,
-    parallel::{self, Shared},
+    parallel::{self, TASK},
     recycled,
     simd::Level,
     sum::Sum,
 };
 use crate::{overrides::note_taken, square_sums};
 
-/// Values of a task.
-const TASK_VALUES: usize = 1 << 15;
-
 pub(super) fn of(values: Vec<FlexTensor>) -> FlexTensor {
-    if !values.iter().all(|values| all_f32([values])) {
+    if !all_f32(&values) {
         return square_sums::composed::<Flex>(values);
     }
     note_taken();
@@ -28,12 +25,10 @@ pub(super) fn of(values: Vec<FlexTensor>) -> FlexTensor {
 }
 
 fn square_sum(level: Level, values: &[f32]) -> f32 {
-    let mut sums = vec![0.0; values.len().div_ceil(TASK_VALUES)];
-    let of_tasks = Shared::new(&mut sums);
-    parallel::ranges(values.len(), TASK_VALUES, |range, _| {
-        // SAFETY: each task has a sum of its own.
-        let sum = unsafe { of_tasks.slice(range.start / TASK_VALUES, 1) };
-        sum[0] = level.run(Sum::<true>(&values[range]));
+    let mut sums = vec![0.0; values.len().div_ceil(TASK)];
+    parallel::chunks(&mut sums, 1, |task, sum, _| {
+        let first = task * TASK;
+        sum[0] = level.run(Sum::<true>(&values[first..values.len().min(first + TASK)]));
     });
     sums.iter().sum()
 }
@@ -45,7 +40,7 @@ mod tests {
 
     #[test]
     fn every_level_equals_the_plain_sum() {
-        for count in [0, 1, 15, 16, 100, 2 * TASK_VALUES + 7] {
+        for count in [0, 1, 15, 16, 100, 2 * TASK + 7] {
             let numbers = values(normal([count], 1));
             let expected: f64 = numbers.iter().map(|value| f64::from(*value).powi(2)).sum();
             for level in Level::all() {
@@ -64,7 +59,7 @@ mod tests {
 
     #[test]
     fn the_number_of_threads_changes_no_bit() {
-        let count = 3 * TASK_VALUES + 5;
+        let count = 3 * TASK + 5;
         let [one, two, three] = on_1_2_and_3_threads(|| values(of(vec![normal([count], 1)])));
         assert_eq!(one, two);
         assert_eq!(one, three);

@@ -3,11 +3,7 @@
 use burn::{backend::Flex, tensor::Shape};
 use burn_flex::FlexTensor;
 
-use super::{
-    all_f32, assert_shape, contiguous, dimensions, elements,
-    parallel::{self, Shared},
-    recycled,
-};
+use super::{all_f32, assert_shape, contiguous, dimensions, elements, parallel, recycled};
 use crate::{overrides::note_taken, subsample};
 
 pub(super) fn forward(maps: FlexTensor, stride: usize, channels: usize) -> FlexTensor {
@@ -19,12 +15,9 @@ pub(super) fn forward(maps: FlexTensor, stride: usize, channels: usize) -> FlexT
     let maps = contiguous(maps);
     let [rows, columns] = [height, width].map(|side| side.div_ceil(stride));
     let mut output = recycled::floats([batch, channels, rows, columns]);
-    let (source, target) = (elements(&maps), Shared::new(output.storage_mut::<f32>()));
-    let (plane, places) = (height * width, rows * columns);
+    let (source, plane, places) = (elements(&maps), height * width, rows * columns);
     let middle = subsample::middle(inputs, channels);
-    parallel::run(batch, |image, _| {
-        // SAFETY: each image is one task's alone.
-        let target = unsafe { target.slice(image * channels * places, channels * places) };
+    parallel::chunks(output.storage_mut::<f32>(), channels * places, |image, target, _| {
         let (before, others) = target.split_at_mut(middle.start * places);
         let (chosen, after) = others.split_at_mut(inputs * places);
         before.fill(0.0);
@@ -53,12 +46,9 @@ pub(super) fn backward(gradient: FlexTensor, input: Shape, stride: usize) -> Fle
     assert_shape("the gradient", &gradient, &[batch, channels, rows, columns]);
     let gradient = contiguous(gradient);
     let mut output = recycled::floats(input);
-    let (source, target) = (elements(&gradient), Shared::new(output.storage_mut::<f32>()));
-    let (plane, places) = (height * width, rows * columns);
+    let (source, plane, places) = (elements(&gradient), height * width, rows * columns);
     let middle = subsample::middle(inputs, channels);
-    parallel::run(batch, |image, _| {
-        // SAFETY: each image is one task's alone.
-        let target = unsafe { target.slice(image * inputs * plane, inputs * plane) };
+    parallel::chunks(output.storage_mut::<f32>(), inputs * plane, |image, target, _| {
         target.fill(0.0);
         let source = source[(image * channels + middle.start) * places..].chunks_exact(places);
         for (map, chosen) in target.chunks_exact_mut(plane).zip(source) {

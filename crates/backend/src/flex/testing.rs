@@ -35,6 +35,26 @@ pub(super) fn assert_close(what: &str, ours: FlexTensor, reference: FlexTensor, 
     }
 }
 
+/// Fails unless the largest difference is `relative` of the largest value at most.
+#[track_caller]
+pub(super) fn assert_close_to_largest<T: Copy + Into<f64>>(
+    what: &str,
+    ours: &[f32],
+    reference: &[T],
+    relative: f64,
+) {
+    assert_eq!(ours.len(), reference.len(), "{what}");
+    let reference: Vec<f64> = reference.iter().map(|&value| value.into()).collect();
+    let largest = reference.iter().fold(1e-3_f64, |largest, value| largest.max(value.abs()));
+    for (index, (ours, reference)) in ours.iter().zip(reference).enumerate() {
+        let difference = (f64::from(*ours) - reference).abs();
+        assert!(
+            difference <= relative * largest,
+            "{what}, element {index}: {ours} instead of {reference}"
+        );
+    }
+}
+
 /// The elements in the order of the shape.
 pub(super) fn values(tensor: FlexTensor) -> Vec<f32> {
     tensor.into_data().to_vec().expect("f32")

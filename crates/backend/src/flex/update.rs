@@ -4,19 +4,12 @@ use burn::backend::Flex;
 use burn_flex::FlexTensor;
 
 use super::{
-    adam, all_f32, assert_shape, contiguous, elements,
-    parallel::{self, Shared},
+    adam, assert_shape, contiguous, elements,
+    parallel::{self, Shared, TASK},
     rms_prop, sgd,
     simd::Level,
 };
-use crate::{
-    Parameter, UpdateRule, Updated,
-    overrides::note_taken,
-    update::{composed, exactly},
-};
-
-/// Weights of a task.
-const TASK_WEIGHTS: usize = 1 << 15;
+use crate::{Parameter, UpdateRule, Updated, update::exactly};
 
 /// Equally long parts of a parameter's tensors.
 pub(super) struct Piece<'a, const SLOTS: usize> {
@@ -31,11 +24,6 @@ pub(super) fn update(
     diverged: &FlexTensor,
     rule: &UpdateRule,
 ) -> Updated<Flex> {
-    let Parameter { weight, gradient, slots } = &parameter;
-    if ![weight, gradient].into_iter().chain(slots).all(|tensor| all_f32([tensor])) {
-        return composed(vec![parameter], diverged.clone(), rule).remove(0);
-    }
-    note_taken();
     match rule {
         UpdateRule::Adam(step) => {
             in_place(parameter, diverged, |piece| level.run(adam::Update { piece, step }))
@@ -70,7 +58,7 @@ fn in_place<const SLOTS: usize>(
     let gradient = elements(&gradient);
     let of_weight = Shared::new(weight.storage_mut::<f32>());
     let of_slots = slots.each_mut().map(|slot| Shared::new(slot.storage_mut::<f32>()));
-    parallel::ranges(gradient.len(), TASK_WEIGHTS, |range, _| {
+    parallel::ranges(gradient.len(), TASK, |range, _| {
         // SAFETY: each task has a part of its own of each tensor.
         let (weight, slots) = unsafe {
             let slots = of_slots.each_ref().map(|slot| slot.slice(range.start, range.len()));
@@ -89,6 +77,7 @@ mod tests {
     use crate::{
         AdamStep, RmsPropStep, SgdStep,
         flex::testing::{assert_close, normal, on_1_2_and_3_threads, values},
+        update::composed,
     };
 
     const SGD: SgdStep =
@@ -160,7 +149,7 @@ mod tests {
 
     #[test]
     fn every_level_equals_the_default_bodies() {
-        for shape in [[0, 3], [1, 1], [3, 5], [2, 8], [10, 10], [5, TASK_WEIGHTS / 5 + 2]] {
+        for shape in [[0, 3], [1, 1], [3, 5], [2, 8], [10, 10], [5, TASK / 5 + 2]] {
             for rule in rules() {
                 let reference = updated(None, shape, 0.0, &rule);
                 for level in Level::all() {
@@ -191,7 +180,7 @@ mod tests {
     #[test]
     fn the_number_of_threads_changes_no_bit() {
         let [one, two, three] = on_1_2_and_3_threads(|| {
-            let shape = [3, TASK_WEIGHTS + 2];
+            let shape = [3, TASK + 2];
             let updated = |rule| updated(Some(Level::best()), shape, 0.0, &rule);
             rules().map(|rule| updated(rule).into_iter().map(values).collect::<Vec<_>>())
         });

@@ -1,5 +1,6 @@
-//! What the operations require of shapes. It is checked here, once for all backends, since a kernel that
-//! is given something else panics obscurely or computes garbage.
+//! What the operations require of shapes, since a kernel that is given something else panics obscurely or
+//! computes garbage. Checked here for all backends, with texts for users; Flex asserts once more what its
+//! unsafe kernels rely on.
 
 use super::{Conv2dOptions, LstmState, LstmWeights, PoolOptions};
 use crate::Backend;
@@ -23,22 +24,13 @@ pub(super) fn conv2d(
     bias: Option<[usize; 1]>,
     options: &Conv2dOptions,
 ) {
-    let Conv2dOptions { stride, padding, dilation, groups, relu: _ } = *options;
+    let Conv2dOptions { stride, padding, relu: _ } = *options;
     let [outputs, inputs, height, width] = weight;
     let [_, channels, rows, columns] = input;
+    assert!(!stride.contains(&0), "conv2d: the stride {stride:?} must be at least 1");
     assert!(
-        groups > 0 && [stride, dilation].iter().flatten().all(|&step| step > 0),
-        "conv2d: the stride {stride:?}, the dilation {dilation:?} and the number of groups, \
-         {groups}, must be at least 1"
-    );
-    assert!(
-        Some(channels) == inputs.checked_mul(groups),
-        "conv2d: the input {input:?} has {channels} channels, and the weight {weight:?} reads \
-         {inputs} in each of {groups} groups"
-    );
-    assert!(
-        outputs.is_multiple_of(groups),
-        "conv2d: the weight {weight:?} has {outputs} outputs, which {groups} groups cannot share"
+        channels == inputs,
+        "conv2d: the input {input:?} has {channels} channels, and the weight {weight:?} reads {inputs}"
     );
     if let Some(bias) = bias {
         shape("conv2d: the bias", bias, [outputs], "the outputs of the weight");
@@ -47,8 +39,8 @@ pub(super) fn conv2d(
         height > 0
             && width > 0
             && !options.output_size([rows, columns], [height, width]).contains(&0),
-        "conv2d: the kernel of {height} x {width}, with the dilation {dilation:?}, does not fit into \
-         the input of {rows} x {columns} with the padding {padding:?}"
+        "conv2d: the kernel of {height} x {width} does not fit into the input of {rows} x {columns} \
+         with the padding {padding:?}"
     );
 }
 

@@ -1,8 +1,8 @@
 //! Convolutions, and what is done with their maps at once.
 
 use backend::{
-    Arithmetic, Backend, Conv2dParents, NAME, Selected, by_accelerator, functional::Conv2dOptions,
-    winograd,
+    Arithmetic, Backend, Conv2dParents, Conv2dSaved, NAME, Selected, by_accelerator,
+    functional::Conv2dOptions, winograd,
 };
 use burn::{
     backend::Flex,
@@ -51,48 +51,40 @@ fn convolved<B: Backend>(
     let output = B::fused_conv2d(input.clone(), weight.clone(), Some(bias), options);
     let gradient = gradient::<B>(output.shape().dims(), arithmetic);
     let rectified = options.relu.then(|| output.clone());
-    let found = B::fused_conv2d_backward(input, weight, rectified, gradient, options, ALL);
+    let saved = Conv2dSaved { input, weight, output: rectified, options: *options, wanted: ALL };
+    let found = B::fused_conv2d_backward(saved, gradient);
     [Some(output), found.input, found.weight, found.bias].map(Option::unwrap)
 }
 
 #[test]
 fn convolution_in_either_arithmetic() {
-    let with = |stride, padding, dilation, groups, relu| Conv2dOptions {
+    let with = |stride, padding, relu| Conv2dOptions {
         stride: [stride, stride + 1],
         padding: [padding, padding / 2],
-        dilation: [dilation, 1],
-        groups,
         relu,
     };
-    let square = |padding| Conv2dOptions {
-        padding: [padding; 2],
-        stride: [1; 2],
-        dilation: [1; 2],
-        groups: 1,
-        relu: false,
-    };
+    let square = |padding| Conv2dOptions { padding: [padding; 2], ..Default::default() };
     let mut cases = vec![
         // As tensor cores take them, over the border and within it.
         ([2, 8, 10, 9], [16, 8, 3, 3], square(1)),
         ([2, 8, 10, 9], [16, 8, 3, 3], square(0)),
         // As many outputs as tensor cores compute at once, of one channel and of several.
         ([2, 1, 9, 8], [32, 1, 3, 3], square(1)),
-        ([2, 10, 9, 8], [32, 10, 3, 3], with(1, 1, 1, 1, false)),
+        ([2, 10, 9, 8], [32, 10, 3, 3], with(1, 1, false)),
         ([1, 12, 5, 6], [96, 12, 3, 3], square(1)),
         // Tiles that fit ResNet's layers, several parts of them.
         ([3, 16, 12, 11], [16, 16, 3, 3], square(1)),
         // The three channels of pictures.
         ([2, 3, 9, 8], [16, 3, 3, 3], square(1)),
         // One result; then few outputs and many places, in parts of which the last is smaller.
-        ([1, 1, 3, 5], [1, 1, 3, 5], with(1, 0, 1, 1, false)),
-        ([3, 3, 31, 29], [5, 3, 3, 3], with(1, 1, 1, 1, true)),
+        ([1, 1, 3, 5], [1, 1, 3, 5], with(1, 0, false)),
+        ([3, 3, 31, 29], [5, 3, 3, 3], with(1, 1, true)),
         // Outputs and columns that fill no tile, and those that fill some.
-        ([2, 17, 9, 12], [33, 17, 2, 3], with(2, 1, 2, 1, false)),
-        ([2, 16, 8, 8], [64, 16, 4, 4], with(1, 3, 1, 1, true)),
+        ([2, 17, 9, 12], [33, 17, 2, 3], with(2, 1, false)),
+        ([2, 16, 8, 8], [64, 16, 4, 4], with(1, 3, true)),
         // The kernels of a shortcut and of a first layer.
-        ([3, 8, 8, 8], [16, 8, 1, 1], with(2, 0, 1, 1, false)),
-        ([1, 3, 16, 15], [8, 3, 7, 7], with(2, 3, 1, 1, true)),
-        ([2, 4, 9, 9], [6, 2, 3, 3], with(1, 2, 1, 2, false)),
+        ([3, 8, 8, 8], [16, 8, 1, 1], with(2, 0, false)),
+        ([1, 3, 16, 15], [8, 3, 7, 7], with(2, 3, true)),
     ];
     if NAME == "cuda" {
         // So many channels that Winograd's algorithm is tried.
@@ -145,20 +137,15 @@ fn convolution_by_winograds_algorithm() {
 }
 
 /// Channels that fill its tiles and some that do not, an odd number of stages, borders on each side, steps,
-/// gaps in the kernel, and more places than a tile has.
+/// and more places than a tile has.
 #[test]
 fn convolution_by_the_tensor_memory_accelerator() {
-    let with = |stride, padding, dilation| Conv2dOptions {
-        stride,
-        padding,
-        dilation,
-        ..Default::default()
-    };
+    let with = |stride, padding| Conv2dOptions { stride, padding, relu: false };
     let cases = [
-        ([2, 32, 7, 9], [24, 32, 3, 3], with([1, 1], [1, 1], [1, 1])),
-        ([1, 36, 6, 5], [9, 36, 3, 2], with([2, 1], [0, 2], [1, 2])),
-        ([3, 64, 5, 4], [70, 64, 1, 1], with([1, 2], [0, 0], [1, 1])),
-        ([2, 40, 17, 13], [16, 40, 3, 3], with([1, 1], [2, 0], [1, 1])),
+        ([2, 32, 7, 9], [24, 32, 3, 3], with([1, 1], [1, 1])),
+        ([1, 36, 6, 5], [9, 36, 3, 2], with([2, 1], [0, 2])),
+        ([3, 64, 5, 4], [70, 64, 1, 1], with([1, 2], [0, 0])),
+        ([2, 40, 17, 13], [16, 40, 3, 3], with([1, 1], [2, 0])),
     ];
     let arithmetic = Arithmetic::Fast;
     for (input, weight, options) in cases {
@@ -186,8 +173,9 @@ fn pooled<B: Backend>(shape: [usize; 4], outputs: usize) -> [FloatTensor<B>; 4] 
     let (output, winners) =
         B::fused_conv2d_relu_max_pool(input.clone(), weight.clone(), bias, &options);
     let gradient = primitive(normal::<B, 4>(output.shape().dims(), 4));
-    let both = [output.clone(), gradient];
-    let found = B::fused_conv2d_relu_max_pool_backward(input, weight, both, winners, &options, ALL);
+    let rectified = Some(output.clone());
+    let saved = Conv2dSaved { input, weight, output: rectified, options, wanted: ALL };
+    let found = B::fused_conv2d_relu_max_pool_backward(saved, winners, gradient);
     [Some(output), found.input, found.weight, found.bias].map(Option::unwrap)
 }
 
@@ -221,10 +209,10 @@ fn convolved_in<B: Backend>(
     let output = B::fused_conv2d(input.clone(), weight.clone(), None, &options);
     // So small that no sum is much larger than one.
     let gradient = normal::<B, 4>(output.shape().dims(), 4) * 0.02;
-    let (gradient, wanted) = (cast(primitive(gradient)), Conv2dParents { bias: false, ..ALL });
-    let found =
-        B::fused_conv2d_backward(input.clone(), weight.clone(), None, gradient, &options, wanted);
-    let (pooled, _) = B::fused_conv2d_relu_max_pool(input, weight, bias, &options);
+    let (pooled, _) = B::fused_conv2d_relu_max_pool(input.clone(), weight.clone(), bias, &options);
+    let wanted = Conv2dParents { bias: false, ..ALL };
+    let saved = Conv2dSaved { input, weight, output: None, options, wanted };
+    let found = B::fused_conv2d_backward(saved, cast(primitive(gradient)));
     assert_eq!(pooled.dtype(), dtype);
     [Some(output), found.input, found.weight, Some(pooled)]
         .map(|values| B::float_cast(values.unwrap(), DType::F32.into()))
@@ -272,11 +260,10 @@ fn through_pooling(dtype: DType) -> Vec<f32> {
     let (output, winners) =
         Selected::fused_conv2d_relu_max_pool(input.clone(), weight.clone(), bias, &options);
     let gradient = Tensor::<Selected, 1>::from_floats([2.0, 3.0], &device).reshape([1, 2, 1, 1]);
-    let both = [output, cast(primitive(gradient))];
     let wanted = Conv2dParents { input: true, weight: false, bias: false };
-    let found = Selected::fused_conv2d_relu_max_pool_backward(
-        input, weight, both, winners, &options, wanted,
-    );
+    let saved = Conv2dSaved { input, weight, output: Some(output), options, wanted };
+    let gradient = cast(primitive(gradient));
+    let found = Selected::fused_conv2d_relu_max_pool_backward(saved, winners, gradient);
     numbers::<Selected>(Selected::float_cast(found.input.unwrap(), DType::F32.into()))
 }
 

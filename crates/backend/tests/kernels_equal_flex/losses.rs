@@ -31,17 +31,15 @@ fn cross_entropy_forward_and_backward() {
     for [batch, classes] in [[1, 1], [3, 2], [70, 10], [300, 65], [9, 1000], [2, 3001]] {
         let shape = [batch, classes];
         let targets = || indices::<Selected, 1>([batch], classes).into_primitive();
-        let (losses, softmax) = by_kernels(|| {
-            Selected::fused_cross_entropy_saving(logits::<Selected>(shape), targets())
-        });
+        let (losses, softmax) =
+            by_kernels(|| Selected::fused_cross_entropy(logits::<Selected>(shape), targets()));
         let gradient = primitive(normal::<Selected, 1>([batch], 2));
         let of_logits = by_kernels(|| {
             Selected::fused_cross_entropy_backward(softmax.clone(), targets(), gradient)
         });
 
         let targets = || indices::<Flex, 1>([batch], classes).into_primitive();
-        let (expected, reference) =
-            Flex::fused_cross_entropy_saving(logits::<Flex>(shape), targets());
+        let (expected, reference) = Flex::fused_cross_entropy(logits::<Flex>(shape), targets());
         assert_close(&format!("losses of {classes}"), losses, expected, 1e-5);
         assert_close(&format!("softmax of {classes}"), softmax, reference.clone(), 1e-5);
         let gradient = primitive(normal::<Flex, 1>([batch], 2));

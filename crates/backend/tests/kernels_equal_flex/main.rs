@@ -1,6 +1,6 @@
 //! The kernels of CUDA and WGPU against those of the CPU, which are held against the default bodies.
-//! Those are no reference on a GPU itself: not all of Burn's operations are right there, as its sums of
-//! many numbers where that GPU is one in software.
+//! On a GPU the default bodies are no reference: some of Burn's operations are wrong there, such as sums of
+//! many numbers on a GPU in software.
 //!
 //! For a build with a GPU's feature and the CPU's; `cargo xtask gpu-check --tests` makes it.
 

@@ -31,9 +31,9 @@ const SHAPES: [[usize; 3]; 10] = [
     [1, 1024, 512],
 ];
 
-/// The matrix as it is, or as a view of one with its sides changed.
-fn matrix<B: Backend>([rows, columns]: [usize; 2], stream: u64, turned: bool) -> Tensor<B, 2> {
-    match turned {
+/// The matrix as it is, or as the transposed view of one.
+fn matrix<B: Backend>([rows, columns]: [usize; 2], stream: u64, transposed: bool) -> Tensor<B, 2> {
+    match transposed {
         false => normal([rows, columns], stream),
         true => normal([columns, rows], stream).transpose(),
     }
@@ -42,21 +42,22 @@ fn matrix<B: Backend>([rows, columns]: [usize; 2], stream: u64, turned: bool) ->
 /// Of elements so small that sums of all sizes are about 1.
 fn operands<B: Backend>(
     [rows, inner, columns]: [usize; 3],
-    turned: [bool; 2],
+    transposed: [bool; 2],
     dtype: DType,
 ) -> [FloatTensor<B>; 2] {
     let scaled = |matrix: Tensor<B, 2>| primitive((matrix / (inner as f64).powf(0.25)).cast(dtype));
-    [matrix([rows, inner], 1, turned[0]), matrix([inner, columns], 2, turned[1])].map(scaled)
+    [matrix([rows, inner], 1, transposed[0]), matrix([inner, columns], 2, transposed[1])]
+        .map(scaled)
 }
 
-fn products(dtype: DType, turned: [bool; 2], relative: f32) {
+fn products(dtype: DType, transposed: [bool; 2], relative: f32) {
     for shape in SHAPES {
-        let [left, right] = operands::<Selected>(shape, turned, dtype);
+        let [left, right] = operands::<Selected>(shape, transposed, dtype);
         let ours = Selected::float_cast(Selected::product(left, right), DType::F32.into());
         // Of the same rounded operands.
         let wide = |values| Flex::float_cast(values, DType::F32.into());
-        let [left, right] = operands::<Flex>(shape, turned, dtype).map(wide);
-        let what = format!("{dtype:?} {shape:?}, turned {turned:?}");
+        let [left, right] = operands::<Flex>(shape, transposed, dtype).map(wide);
+        let what = format!("{dtype:?} {shape:?}, transposed {transposed:?}");
         assert_close(&what, ours, Flex::float_matmul(left, right), relative);
     }
 }
@@ -67,12 +68,12 @@ fn products_of_matrices() {
 }
 
 #[test]
-fn products_of_a_turned_matrix() {
+fn products_of_a_transposed_matrix() {
     in_either_arithmetic(|_, relative| products(DType::F32, [true, false], relative));
 }
 
 #[test]
-fn products_by_a_turned_matrix() {
+fn products_by_a_transposed_matrix() {
     in_either_arithmetic(|_, relative| products(DType::F32, [false, true], relative));
 }
 

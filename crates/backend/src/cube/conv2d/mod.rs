@@ -1,9 +1,9 @@
-//! Convolutions: Burn's kernels, chosen among fewer on tensor cores, but for the gradient of the weight,
-//! and for those that round no operand.
+//! Convolutions by Burn's kernels, of which only a few are tried on tensor cores. The gradient of the weight
+//! has a kernel of its own; exact arithmetic takes Burn's direct kernels.
 //!
-//! Burn's kernels for tensor cores round f32 to TF32 on CUDA. Where sums are to be exact
-//! ([`Arithmetic::Exact`](crate::Arithmetic::Exact)), only those that do not are taken. Of numbers of 16 bits, only those that sum
-//! in f32.
+//! Those for tensor cores round f32 to TF32 on CUDA, which exact arithmetic
+//! ([`Arithmetic::Exact`](crate::Arithmetic::Exact)) does not allow. Of numbers of 16 bits only those are
+//! taken that sum in f32.
 
 mod sixteen_bits;
 mod tensor_cores;
@@ -26,8 +26,7 @@ use super::{
     product::{fills_an_odd_number, is_exact},
 };
 use crate::{
-    Backend,
-    conv2d::{Conv2dGradients, Conv2dParents, burn_options},
+    Backend, Conv2dGradients, Conv2dParents, Conv2dSaved, conv2d::burn_options,
     functional::Conv2dOptions,
 };
 
@@ -45,16 +44,16 @@ where
     R: CubeRuntime,
     B: Backend<FloatTensorPrimitive = CubeTensor<R>>,
 {
-    let [_, channels, rows, columns] = weight.meta.shape().dims();
-    // What Burn might make a product of matrices, by kernels that read beyond these.
-    let beyond = [rows, columns] == [1, 1] && fills_an_odd_number(channels);
     if has_16_bits(&input) {
         return sixteen_bits::forward(input, weight, bias, options);
     }
-    if !is_exact(&input) && tensor_cores::takes(&input, options) {
+    if !is_exact(&input) && tensor_cores::takes(&input) {
         return tensor_cores::forward(input, weight, bias, options);
     }
     let options = burn_options(options);
+    let [_, channels, rows, columns] = weight.meta.shape().dims();
+    // What Burn might make a product of matrices, by kernels that read beyond these.
+    let beyond = [rows, columns] == [1, 1] && fills_an_odd_number(channels);
     if is_exact(&input) || beyond {
         return conv_forward(input, weight, bias, options, ConvStrategy::Direct).expect(RUNS);
     }
@@ -62,69 +61,67 @@ where
 }
 
 /// The gradients that are wanted, from that of what the convolution returned before ReLU.
-pub(super) fn gradients<R, B>(
-    input: CubeTensor<R>,
-    weight: CubeTensor<R>,
-    gradient: CubeTensor<R>,
-    options: &Conv2dOptions,
-    wanted: Conv2dParents<bool>,
-) -> Conv2dGradients<B>
+pub(super) fn gradients<R, B>(saved: Conv2dSaved<B>, gradient: CubeTensor<R>) -> Conv2dGradients<B>
 where
     R: CubeRuntime,
     B: Backend<FloatTensorPrimitive = CubeTensor<R>>,
 {
-    let sizes: [[usize; 4]; 2] = [input.shape().dims(), weight.shape().dims()];
-    let [of_input, of_weight] = sizes;
+    let Conv2dSaved { input, weight, options, wanted, .. } = saved;
+    let (of_weight, options): ([usize; 4], _) = (weight.shape().dims(), &options);
     Conv2dParents {
         input: wanted.input.then(|| {
-            if leaves_gaps(of_weight, options) {
-                let (gradient, weight) = (gradient.clone(), weight.clone());
-                return input_gradient_with_gaps::<R, B>(gradient, weight, of_input, options);
-            }
-            if is_exact(&gradient) {
-                return input_gradient(gradient.clone(), weight.clone(), of_input, options);
-            }
-            let on_tensor_cores = tensor_cores::takes(&gradient, options);
-            let beyond = reads_beyond(of_weight, options);
-            let goes_forward = match options.stride {
-                // Those that are tried on tensor cores multiply one stage after another.
-                [1, 1] => beyond && !on_tensor_cores || padding_is_missed(of_weight, options),
-                _ => on_tensor_cores,
-            };
-            if goes_forward && can_go_forward(of_weight, options) {
-                let (gradient, weight) = (gradient.clone(), weight.clone());
-                return input_gradient_by_forward::<R, B>(gradient, weight, of_input, options);
-            }
-            if on_tensor_cores && options.stride == [1, 1] {
-                let (gradient, weight) = (gradient.clone(), weight.clone());
-                return tensor_cores::input_gradient(gradient, weight, of_input, options);
-            }
-            if beyond {
-                return input_gradient(gradient.clone(), weight.clone(), of_input, options);
-            }
-            if has_16_bits(&gradient) {
-                let (gradient, weight) = (gradient.clone(), weight.clone());
-                return sixteen_bits::input_gradient(gradient, weight, of_input, options);
-            }
             let (input, weight) = (input.clone(), weight.clone());
-            B::conv2d_x_backward(input, weight, gradient.clone(), burn_options(options))
+            gradient_of_input::<R, B>(input, weight, gradient.clone(), options)
         }),
         weight: wanted.weight.then(|| {
-            if (is_exact(&gradient) || has_16_bits(&gradient)) && options.groups > 1 {
-                return weight_gradient_by_group::<R, B>(
-                    input,
-                    gradient.clone(),
-                    of_weight,
-                    options,
-                );
-            }
-            if weight_gradient::takes(&input, &gradient, of_weight, options) {
+            if weight_gradient::takes(&input, &gradient, of_weight) {
                 return weight_gradient::launch(input, gradient.clone(), of_weight, options);
             }
             B::conv2d_weight_backward(input, weight, gradient.clone(), burn_options(options))
         }),
         bias: wanted.bias.then(|| channel_sums::<B>(gradient)),
     }
+}
+
+/// The gradient of the input, by the fastest of the kernels that are right for it.
+fn gradient_of_input<R, B>(
+    input: CubeTensor<R>,
+    weight: CubeTensor<R>,
+    gradient: CubeTensor<R>,
+    options: &Conv2dOptions,
+) -> CubeTensor<R>
+where
+    R: CubeRuntime,
+    B: Backend<FloatTensorPrimitive = CubeTensor<R>>,
+{
+    let sizes: [[usize; 4]; 2] = [input.shape().dims(), weight.shape().dims()];
+    let [size, of_weight] = sizes;
+    if leaves_gaps(of_weight, options) {
+        return input_gradient_with_gaps::<R, B>(gradient, weight, size, options);
+    }
+    if is_exact(&gradient) {
+        return input_gradient(gradient, weight, size, options);
+    }
+    let on_tensor_cores = tensor_cores::takes(&gradient);
+    let beyond = reads_beyond(of_weight);
+    let goes_forward = match options.stride {
+        // Those that are tried on tensor cores multiply one stage after another.
+        [1, 1] => beyond && !on_tensor_cores || padding_is_missed(of_weight, options),
+        _ => on_tensor_cores,
+    };
+    if goes_forward && can_go_forward(of_weight, options) {
+        return input_gradient_by_forward::<R, B>(gradient, weight, size, options);
+    }
+    if on_tensor_cores && options.stride == [1, 1] {
+        return tensor_cores::input_gradient(gradient, weight, size, options);
+    }
+    if beyond {
+        return input_gradient(gradient, weight, size, options);
+    }
+    if has_16_bits(&gradient) {
+        return sixteen_bits::input_gradient(gradient, weight, size, options);
+    }
+    B::conv2d_x_backward(input, weight, gradient, burn_options(options))
 }
 
 /// The sum of each channel, `[channels]`.
@@ -147,14 +144,14 @@ fn input_gradient<R: CubeRuntime>(
 ) -> CubeTensor<R> {
     let ([_, _, rows, columns], [_, _, height, width]) =
         (weight.shape().dims(), gradient.shape().dims());
-    let Conv2dOptions { stride, padding, dilation, groups, relu: _ } = *options;
+    let Conv2dOptions { stride, padding, relu: _ } = *options;
     let (kernel, returned) = ([rows, columns], [height, width]);
     // Rows and columns at the end that no window reached.
     let left = std::array::from_fn(|axis| {
-        let reached = reach(returned[axis], stride[axis], kernel[axis], dilation[axis]);
+        let reached = reach(returned[axis], stride[axis], kernel[axis]);
         size[2 + axis] + 2 * padding[axis] - reached
     });
-    let options = ConvTransposeOptions::new(stride, padding, left, dilation, groups);
+    let options = ConvTransposeOptions::new(stride, padding, left, [1, 1], 1);
     sixteen_bits::in_f32([gradient, weight], |[gradient, weight]| {
         conv_transpose2d(gradient, weight, None, options, ConvTranspose2dStrategy::Direct)
             .expect(RUNS)
@@ -163,15 +160,14 @@ fn input_gradient<R: CubeRuntime>(
 
 /// Rows or columns from the begin of the first window to the end of the last.
 ///
-/// - `count`: of the kernel, `spread` apart
-fn reach(windows: usize, step: usize, count: usize, spread: usize) -> usize {
-    (windows - 1) * step + spread * (count - 1) + 1
+/// - `count`: of the kernel
+fn reach(windows: usize, step: usize, count: usize) -> usize {
+    (windows - 1) * step + count
 }
 
 /// Whether there are rows or columns between the windows of a kernel of the shape `size`.
 fn leaves_gaps([_, _, rows, columns]: [usize; 4], options: &Conv2dOptions) -> bool {
-    let reaches = [rows, columns].into_iter().zip(options.dilation);
-    reaches.zip(options.stride).any(|((count, spread), step)| count * spread < step)
+    rows < options.stride[0] || columns < options.stride[1]
 }
 
 /// As [`input_gradient`], of a kernel that leaves gaps between its windows. In those Burn's direct
@@ -186,13 +182,13 @@ where
     R: CubeRuntime,
     B: Backend<FloatTensorPrimitive = CubeTensor<R>>,
 {
-    let Conv2dOptions { stride, padding, dilation, .. } = *options;
+    let Conv2dOptions { stride, padding, .. } = *options;
     let of_weight: [usize; 4] = weight.shape().dims();
     let [_, _, height, width] = gradient.shape().dims();
     let (mut wide, mut reached) = (of_weight, size);
     for (axis, returned) in [height, width].into_iter().enumerate() {
-        let count = stride[axis].div_ceil(dilation[axis]).max(of_weight[2 + axis]);
-        let end = reach(returned, stride[axis], count, dilation[axis]);
+        let count = stride[axis].max(of_weight[2 + axis]);
+        let end = reach(returned, stride[axis], count);
         wide[2 + axis] = count;
         reached[2 + axis] = end.saturating_sub(2 * padding[axis]).max(size[2 + axis]);
     }
@@ -204,9 +200,7 @@ where
 
 /// Whether the gradient of the input is a convolution of the outputs' gradient.
 fn can_go_forward([_, _, rows, columns]: [usize; 4], options: &Conv2dOptions) -> bool {
-    let Conv2dOptions { padding, dilation, groups, .. } = *options;
-    let reaches = [dilation[0] * (rows - 1), dilation[1] * (columns - 1)];
-    groups == 1 && padding[0] <= reaches[0] && padding[1] <= reaches[1]
+    options.padding[0] < rows && options.padding[1] < columns
 }
 
 /// Whether Burn's tensor-core kernels for the gradient of the input read places that are not there: they
@@ -218,13 +212,13 @@ fn padding_is_missed([_, _, rows, columns]: [usize; 4], options: &Conv2dOptions)
 /// Whether Burn's kernels for the gradient of the input may multiply beyond matrices that have a column
 /// for each output: the one kernel that does so where the matrices lie as they do there takes 32 columns
 /// at a time ([`product`](super::product)).
-fn reads_beyond([outputs, ..]: [usize; 4], options: &Conv2dOptions) -> bool {
-    (outputs / options.groups).trailing_zeros() == 5
+fn reads_beyond([outputs, ..]: [usize; 4]) -> bool {
+    outputs.trailing_zeros() == 5
 }
 
 /// The gradient of an input of the shape `size`: the convolution of the outputs' gradient, with zeros
-/// where the kernel skipped places, with the kernel turned around, padded so that every window over the
-/// border counts.
+/// where the kernel skipped places, with the kernel rotated by 180 degrees, padded so that every window
+/// over the border counts.
 fn input_gradient_by_forward<R, B>(
     gradient: CubeTensor<R>,
     weight: CubeTensor<R>,
@@ -245,12 +239,11 @@ where
             spread::<B>(gradient, places, stride)
         }
     };
-    let [down, right] = options.dilation;
     let [above, left] = options.padding;
-    let padding = [down * (rows - 1) - above, right * (columns - 1) - left];
-    let turned = B::float_swap_dims(B::float_flip(weight, &[2, 3]), 0, 1);
+    let padding = [rows - 1 - above, columns - 1 - left];
+    let rotated = B::float_swap_dims(B::float_flip(weight, &[2, 3]), 0, 1);
     let options = Conv2dOptions { padding, relu: false, ..of_each_place };
-    forward::<R, B>(gradient, B::laid_out(turned), None, &options)
+    forward::<R, B>(gradient, B::laid_out(rotated), None, &options)
 }
 
 /// Maps of so many `places`, `[height, width]`, with the values of `maps` each `stride` from the next.
@@ -268,28 +261,4 @@ fn spread<B: Backend>(
     let zeros = B::float_zeros([batch, height, width, channels].into(), &device, dtype);
     let slices = [Slice::full(), along(rows, stride[0]), along(columns, stride[1]), Slice::full()];
     B::float_permute(B::float_slice_assign(zeros, &slices, maps), &[0, 3, 1, 2])
-}
-
-/// The gradient of a weight of the shape `size`, a group after the other: Burn's kernels for all of them
-/// at once might round their operands, or sum in 16 bits.
-fn weight_gradient_by_group<R, B>(
-    input: CubeTensor<R>,
-    gradient: CubeTensor<R>,
-    [outputs, channels, height, width]: [usize; 4],
-    options: &Conv2dOptions,
-) -> CubeTensor<R>
-where
-    R: CubeRuntime,
-    B: Backend<FloatTensorPrimitive = CubeTensor<R>>,
-{
-    let (outputs, of_one) = (outputs / options.groups, Conv2dOptions { groups: 1, ..*options });
-    let part = |maps: &CubeTensor<R>, group: usize, channels: usize| {
-        let channels = Slice::from(group * channels..(group + 1) * channels);
-        B::float_slice(maps.clone(), &[Slice::full(), channels, Slice::full(), Slice::full()])
-    };
-    let of_group = |group| {
-        let (input, gradient) = (part(&input, group, channels), part(&gradient, group, outputs));
-        weight_gradient::launch(input, gradient, [outputs, channels, height, width], &of_one)
-    };
-    B::float_cat((0..options.groups).map(of_group).collect(), 0)
 }

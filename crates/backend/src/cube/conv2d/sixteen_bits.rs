@@ -28,11 +28,9 @@ pub(super) fn forward<R: CubeRuntime>(
     let by = |[input, weight]: [CubeTensor<R>; 2], bias, strategy| {
         conv_forward(input, weight, bias, burn_options(options), strategy)
     };
-    if options.groups == 1 {
-        let operands = [input.clone(), weight.clone()];
-        if let Ok(maps) = by(operands, bias.clone(), ConvStrategy::ImplicitGemm) {
-            return maps;
-        }
+    let operands = [input.clone(), weight.clone()];
+    if let Ok(maps) = by(operands, bias.clone(), ConvStrategy::ImplicitGemm) {
+        return maps;
     }
     in_f32([input, weight], |operands| {
         let bias = bias.map(|bias| cast(bias, DType::F32));
@@ -50,7 +48,7 @@ pub(super) fn input_gradient<R: CubeRuntime>(
     let by = |[gradient, weight]: [CubeTensor<R>; 2], strategy| {
         conv_data_backward(gradient, weight, Shape::from(size), burn_options(options), strategy)
     };
-    if options.groups == 1 && options.stride == [1, 1] {
+    if options.stride == [1, 1] {
         let operands = [gradient.clone(), weight.clone()];
         if let Ok(of_input) = by(operands, ConvStrategy::ImplicitGemm) {
             return of_input;

@@ -40,7 +40,7 @@ use crate::{
     cube::{
         buffers::empty,
         can_be_counted,
-        product::{has_tensor_cores, of_one_type},
+        product::{has_tensor_cores, of_one_type, only},
         subsample,
     },
     functional::Conv2dOptions,
@@ -56,8 +56,8 @@ const ACCELERATED: [Kernel; 3] =
     [(SimpleAsyncTma, Cmma), (SimpleAsyncTma, Mma), (SpecializedTma, Mma)];
 
 /// Whether they take numbers of this type.
-pub(super) fn takes<R: CubeRuntime>(maps: &CubeTensor<R>, options: &Conv2dOptions) -> bool {
-    options.groups == 1 && maps.dtype == DType::F32 && has_tensor_cores(maps)
+pub(super) fn takes<R: CubeRuntime>(maps: &CubeTensor<R>) -> bool {
+    maps.dtype == DType::F32 && has_tensor_cores(maps)
 }
 
 /// What the choice of a kernel depends on; the size of maps and their number up to the next power of two. Both
@@ -65,11 +65,11 @@ pub(super) fn takes<R: CubeRuntime>(maps: &CubeTensor<R>, options: &Conv2dOption
 /// equal keys.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct Key {
-    dtype: DType,
     /// Batch, height and width of the maps that are read.
     maps: [usize; 3],
     weight: [usize; 4],
-    moves: [[usize; 2]; 3],
+    /// Stride and padding.
+    moves: [[usize; 2]; 2],
     bias: bool,
     /// Whether the device has a tensor memory accelerator.
     accelerator: bool,
@@ -92,10 +92,9 @@ impl Key {
     ) -> Self {
         let [batch, _, height, width] = maps.meta.shape().dims();
         Self {
-            dtype: maps.dtype,
             maps: [batch, height, width].map(|count| anchor(count, None, None, None)),
             weight: weight.meta.shape().dims(),
-            moves: [options.stride, options.padding, options.dilation],
+            moves: [options.stride, options.padding],
             bias,
             accelerator: maps.client.properties().features.tma.contains(Tma::Base),
         }
@@ -107,34 +106,21 @@ impl Key {
         const SOME: usize = 32;
         const BORDER: usize = 127;
         const STEP: usize = 8;
-        let [stride, padding, dilation] = self.moves;
+        let [stride, padding] = self.moves;
         let [_, inputs, rows, columns] = self.weight;
-        let reaches = [dilation[0] * (rows - 1), dilation[1] * (columns - 1)];
         self.accelerator
             && inputs >= SOME
             && inputs.is_multiple_of(4)
-            && padding.into_iter().chain(reaches).all(|places| places <= BORDER)
+            && padding.into_iter().chain([rows - 1, columns - 1]).all(|places| places <= BORDER)
             && stride.into_iter().all(|places| places <= STEP)
     }
 
     /// Whether Winograd's algorithm may pay, which reads and writes four times the maps besides.
     fn has_many_channels(&self) -> bool {
         const MANY: usize = 64;
-        let [stride, padding, dilation] = self.moves;
-        let options = Conv2dOptions { stride, padding, dilation, groups: 1, relu: false };
         let [outputs, inputs, ..] = self.weight;
-        outputs.min(inputs) >= MANY && winograd::takes(self.maps, self.weight, &options)
+        outputs.min(inputs) >= MANY && winograd::takes(self.maps, self.weight, self.moves)
     }
-}
-
-/// The priority of what is tried only there.
-fn with_many_channels(key: &Key) -> i8 {
-    if key.has_many_channels() { 1 } else { -1 }
-}
-
-/// The priority of what is tried only there.
-fn with_an_accelerator(key: &Key) -> i8 {
-    if key.is_accelerated() { 1 } else { -1 }
 }
 
 /// Input, weight, bias, and how the convolution moves.
@@ -162,14 +148,14 @@ pub(super) fn forward<R: CubeRuntime>(
             .with(Tunable::new("direct", direct).group(&all, |_| 1))
             .with(Tunable::new("cmma", by(CMMA)).group(&all, |_| 1))
             .with(Tunable::new("mma", by(MMA)).group(&all, |_| 1))
-            .with(Tunable::new("winograd", by_winograd).group(&all, with_many_channels));
+            .with(Tunable::new("winograd", by_winograd).group(&all, only(Key::has_many_channels)));
         ACCELERATED.into_iter().fold(set, |set, kernel| {
             // Tiles depend on the number of maps, so what fits at some may not at others.
             let fitting = move |inputs: Forward<R>| {
                 forward_by(kernel, inputs.clone()).or_else(|_| direct(inputs))
             };
             let name = format!("{}_{}", kernel.0, kernel.1);
-            set.with(Tunable::new(&name, fitting).group(&all, with_an_accelerator))
+            set.with(Tunable::new(&name, fitting).group(&all, only(Key::is_accelerated)))
         })
     });
     let [input, weight] = in_fours([input, weight]);
@@ -183,8 +169,9 @@ fn key_of<R: CubeRuntime>((input, weight, bias, options): &Forward<R>) -> Key {
     Key::of(input, weight, options, bias.is_some())
 }
 
-/// Maps and weight, with a channel of zeros more where one is missing for kernels to read four at a time, as
-/// of pictures; it was not timed. Where more are missing, up to three quarters of a copy would be zeros.
+/// Maps and weight, padded with one channel of zeros where that makes a multiple of four, which kernels read
+/// at once: pictures have three. Not timed. Where more are missing, up to three quarters of a copy would be
+/// zeros.
 fn in_fours<R: CubeRuntime>(operands: [CubeTensor<R>; 2]) -> [CubeTensor<R>; 2] {
     let channels = operands[0].meta.shape()[1];
     let can_grow =
@@ -261,7 +248,10 @@ pub(super) fn input_gradient<R: CubeRuntime>(
         TunableSet::new(key, |_: &Key, inputs: &Backward<R>| inputs.clone())
             .with(Tunable::new("cmma", by(CMMA)).group(&on_tensor_cores, |_| 1))
             .with(Tunable::new("mma", by(MMA)).group(&on_tensor_cores, |_| 1))
-            .with(Tunable::new("winograd", by_winograd).group(&on_tensor_cores, with_many_channels))
+            .with(
+                Tunable::new("winograd", by_winograd)
+                    .group(&on_tensor_cores, only(Key::has_many_channels)),
+            )
             .with(Tunable::new("direct", direct).group(&otherwise, |_| 1))
     });
     let (id, client) =
@@ -299,8 +289,8 @@ fn strategy((algorithm, tile_kind): Kernel) -> Strategy {
 }
 
 fn arguments(options: &Conv2dOptions) -> ConvolutionArgs<2> {
-    let Conv2dOptions { stride, padding, dilation, .. } = *options;
-    ConvolutionArgs { stride, padding, dilation }
+    let Conv2dOptions { stride, padding, .. } = *options;
+    ConvolutionArgs { stride, padding, dilation: [1, 1] }
 }
 
 #[cfg(test)]
@@ -311,9 +301,8 @@ mod tests {
     fn winograds_algorithm_is_tried_only_on_what_it_can_count() {
         let tried = |maps, channels| {
             let weight = [64, channels, 3, 3];
-            let moves = [[1, 1]; 3];
-            Key { dtype: DType::F32, maps, weight, moves, bias: true, accelerator: false }
-                .has_many_channels()
+            let moves = [[1, 1]; 2];
+            Key { maps, weight, moves, bias: true, accelerator: false }.has_many_channels()
         };
         assert!(tried([256, 256, 256], 64));
         assert!(!tried([256, 256, 256], 32), "few channels");

@@ -50,7 +50,6 @@ struct Window {
     kernel_width: usize,
     stride: Pair,
     padding: Pair,
-    dilation: Pair,
     out_height: FastDivmod<usize>,
     out_width: FastDivmod<usize>,
 }
@@ -183,8 +182,8 @@ fn multiply<E: Float, P: Float, N: Size, M: Size>(
     let column = Column {
         exists: column < width,
         channel: column % window.channels / together,
-        down: tap / window.kernel_width * window.dilation.y - window.padding.y,
-        right: tap % window.kernel_width * window.dilation.x - window.padding.x,
+        down: tap / window.kernel_width - window.padding.y,
+        right: tap % window.kernel_width - window.padding.x,
     };
     let row = first_row + unit % gradients_across * outputs_together;
     let mut inputs = Array::<Vector<E, N>>::new(comptime!(tile.turns(inputs_across)));
@@ -287,13 +286,9 @@ pub(super) fn takes<'a, T: TensorMetadata + 'a>(
     input: &'a T,
     gradient: &'a T,
     weight: [usize; 4],
-    options: &Conv2dOptions,
 ) -> bool {
-    let is_taken = weight.iter().product::<usize>() > 0
-        && options.groups == 1
-        && takes_any_float(input)
-        && takes_any_float(gradient);
-    noted(is_taken)
+    let has_elements = weight.iter().product::<usize>() > 0;
+    noted(has_elements && takes_any_float(input) && takes_any_float(gradient))
 }
 
 /// The gradient of a weight of the shape `size`.
@@ -341,7 +336,6 @@ pub(super) fn launch<R: CubeRuntime>(
             kernel_width,
             pair(options.stride),
             pair(options.padding),
-            pair(options.dilation),
             out_height,
             out_width,
         ),

@@ -8,19 +8,17 @@
 
 use burn_cubecl::{
     CubeRuntime,
-    cubecl::{self, prelude::*, std::FastDivmod},
+    cubecl::{self, prelude::*},
     kernel::into_contiguous,
     ops::{permute, permute_nchw_to_nhwc, permute_nhwc_to_nchw},
     tensor::CubeTensor,
 };
 
-use crate::{
-    cube::{
-        buffers::{elementwise, empty},
-        can_be_counted,
-        product::product,
-    },
-    functional::Conv2dOptions,
+use crate::cube::{
+    buffers::{elementwise, empty},
+    can_be_counted,
+    extent::{Extent, ExtentLaunch},
+    product::product,
 };
 
 /// Numbers of a transformed tile, and those along a side.
@@ -29,8 +27,8 @@ const SIDE: usize = 4;
 /// Numbers along the side of a kernel, and outputs along that of a tile.
 const KERNEL: usize = 3;
 const STEP: usize = 2;
-/// Bytes for the tiles that are done at a time: more hardly keep a large device busier. There are fewer
-/// numbers in them than units can count.
+/// Bytes for the tiles that are done at a time: more would hardly keep a large device busier. There are
+/// fewer numbers in them than units can count.
 pub(super) const ROOM: usize = 1 << 28;
 
 /// Whether it computes convolutions with a weight of this shape, and the gradients of their inputs.
@@ -39,18 +37,16 @@ pub(super) const ROOM: usize = 1 << 28;
 pub(super) fn takes(
     [batch, height, width]: [usize; 3],
     [outputs, inputs, rows, columns]: [usize; 4],
-    options: &Conv2dOptions,
+    [stride, padding]: [[usize; 2]; 2],
 ) -> bool {
-    let Conv2dOptions { stride, padding, dilation, groups, relu: _ } = *options;
     // What units count over: maps that have been padded, and all matrices of kernels.
     let numbers = |counts: [usize; 4]| counts.into_iter().fold(1, usize::saturating_mul);
     let of_maps = numbers([batch, height + 2, width + 2, inputs.max(outputs)]);
     let of_kernels = numbers([MATRICES, inputs, outputs, 1]);
     can_be_counted(of_maps.max(of_kernels))
         && [rows, columns] == [3, 3]
-        && [stride, dilation] == [[1, 1]; 2]
+        && stride == [1, 1]
         && padding.iter().all(|&places| places <= 2)
-        && groups == 1
 }
 
 /// Convolution without ReLU, of maps of f32.
@@ -67,7 +63,7 @@ pub fn forward<R: CubeRuntime>(
     correlate(input, kernels, bias, padding, room)
 }
 
-/// The gradient of the input: that of the output, correlated with the kernels turned around.
+/// The gradient of the input: that of the output, correlated with the kernels rotated.
 pub fn input_gradient<R: CubeRuntime>(
     gradient: CubeTensor<R>,
     weight: CubeTensor<R>,
@@ -77,34 +73,18 @@ pub fn input_gradient<R: CubeRuntime>(
     correlate(gradient, kernels(weight, true), None, padding.map(|places| 2 - places), room)
 }
 
-/// Rows and columns of maps, and of their tiles, and the channels.
+/// Rows and columns of maps, and the extent of their tiles.
 #[derive(CubeType, CubeLaunch, Clone, Copy)]
 struct Sizes {
     height: usize,
     width: usize,
-    tiles_down: FastDivmod<usize>,
-    tiles_across: FastDivmod<usize>,
-    channels: FastDivmod<usize>,
-    /// The first of the tiles that are done.
+    tiles: Extent,
+    /// The first value of the tiles that are done, of one for each tile and channel.
     first: usize,
-}
-
-#[derive(CubeType, Clone, Copy)]
-struct Place {
-    image: usize,
-    row: usize,
-    column: usize,
 }
 
 #[cube]
 impl Sizes {
-    /// Where the outputs of a tile begin.
-    fn begin(&self, tile: usize) -> Place {
-        let (line, across) = self.tiles_across.div_mod(self.first + tile);
-        let (image, down) = self.tiles_down.div_mod(line);
-        Place { image, row: down * STEP, column: across * STEP }
-    }
-
     /// The number of a place of the maps.
     fn number(&self, image: usize, row: usize, column: usize) -> usize {
         (image * self.height + row) * self.width + column
@@ -166,23 +146,22 @@ fn transform_maps(
 ) {
     let i = ABSOLUTE_POS;
     if i < matrices.len() / MATRICES {
-        let (tile, channel) = sizes.channels.div_mod(i);
-        let begin = sizes.begin(tile);
+        let tile = sizes.tiles.position(sizes.first + i);
         let mut values = Array::<f32>::new(MATRICES);
         #[unroll]
         for down in 0..SIDE {
             #[unroll]
             for right in 0..SIDE {
-                let row = begin.row + down;
-                let column = begin.column + right;
+                let row = tile.row * STEP + down;
+                let column = tile.column * STEP + right;
                 let mut value = 0.0f32;
                 if row >= above
                     && row - above < sizes.height
                     && column >= left
                     && column - left < sizes.width
                 {
-                    let place = sizes.number(begin.image, row - above, column - left);
-                    value = maps[place * channels + channel];
+                    let place = sizes.number(tile.image, row - above, column - left);
+                    value = maps[place * channels + tile.channel];
                 }
                 values[comptime!(down * SIDE + right)] = value;
             }
@@ -199,10 +178,10 @@ fn transform_maps(
     }
 }
 
-/// The number of a kernel that is read for a place, the other way around where it is turned.
-fn tap_at(down: usize, right: usize, turned: bool) -> usize {
+/// The number of a kernel that is read for a place, from its end where it is rotated by 180 degrees.
+fn tap_at(down: usize, right: usize, rotated: bool) -> usize {
     let tap = down * KERNEL + right;
-    if turned { KERNEL * KERNEL - 1 - tap } else { tap }
+    if rotated { KERNEL * KERNEL - 1 - tap } else { tap }
 }
 
 /// Kernels, `[outputs, 3, 3, inputs]`, as 16 matrices of outputs by inputs.
@@ -211,7 +190,7 @@ fn transform_kernels(
     kernels: &Array<f32>,
     matrices: &mut Array<f32>,
     inputs: usize,
-    #[comptime] turned: bool,
+    #[comptime] rotated: bool,
 ) {
     let i = ABSOLUTE_POS;
     if i < matrices.len() / MATRICES {
@@ -221,7 +200,7 @@ fn transform_kernels(
         for down in 0..KERNEL {
             #[unroll]
             for right in 0..KERNEL {
-                let tap = comptime!(tap_at(down, right, turned));
+                let tap = comptime!(tap_at(down, right, rotated));
                 values[comptime!(down * SIDE + right)] = kernels[begin + tap * inputs];
             }
         }
@@ -250,8 +229,7 @@ fn transform_back(
     let elements = matrices.len() / MATRICES;
     let i = ABSOLUTE_POS;
     if i < elements {
-        let (tile, channel) = sizes.channels.div_mod(i);
-        let begin = sizes.begin(tile);
+        let tile = sizes.tiles.position(sizes.first + i);
         let mut values = Array::<f32>::new(MATRICES);
         #[unroll]
         for matrix in 0..MATRICES {
@@ -263,17 +241,17 @@ fn transform_back(
         }
         let mut shift = 0.0f32;
         if has_bias {
-            shift = bias[channel];
+            shift = bias[tile.channel];
         }
         #[unroll]
         for column in 0..STEP {
             transform_sums(&mut values, column, SIDE);
             #[unroll]
             for row in 0..STEP {
-                let (y, x) = (begin.row + row, begin.column + column);
+                let (y, x) = (tile.row * STEP + row, tile.column * STEP + column);
                 if y < sizes.height && x < sizes.width {
-                    let place = sizes.number(begin.image, y, x);
-                    maps[place * channels + channel] =
+                    let place = sizes.number(tile.image, y, x);
+                    maps[place * channels + tile.channel] =
                         values[comptime!(row * SIDE + column)] + shift;
                 }
             }
@@ -282,7 +260,7 @@ fn transform_back(
 }
 
 /// The transformed kernels, `[16, outputs, inputs]`.
-fn kernels<R: CubeRuntime>(weight: CubeTensor<R>, turned: bool) -> CubeTensor<R> {
+fn kernels<R: CubeRuntime>(weight: CubeTensor<R>, rotated: bool) -> CubeTensor<R> {
     let weight = into_contiguous(permute_nchw_to_nhwc(weight));
     let [outputs, _, _, inputs] = weight.meta.shape().dims();
     let matrices = empty(&weight, [MATRICES, outputs, inputs]);
@@ -294,7 +272,7 @@ fn kernels<R: CubeRuntime>(weight: CubeTensor<R>, turned: bool) -> CubeTensor<R>
         weight.into_array_arg(),
         matrices.clone().into_array_arg(),
         inputs,
-        turned,
+        rotated,
     );
     matrices
 }
@@ -312,8 +290,9 @@ fn correlate<R: CubeRuntime>(
     let outputs = kernels.meta.shape()[2];
     let [out_height, out_width] = [height + 2 * padding[0] - 2, width + 2 * padding[1] - 2];
     let [down, across] = [out_height, out_width].map(|places| places.div_ceil(STEP));
-    let sizes = |[height, width]: [usize; 2], channels, first_tile| {
-        SizesLaunch::new(height, width, down, across, channels, first_tile)
+    let sizes = |[height, width]: [usize; 2], channels: usize, first_tile: usize| {
+        let tiles = ExtentLaunch::new(down, across, channels);
+        SizesLaunch::new(height, width, tiles, first_tile * channels)
     };
     let all = batch * down * across;
     let fit = (room / (MATRICES * (inputs + outputs) * size_of::<f32>())).clamp(1, all);

@@ -9,7 +9,8 @@ fn sigmoid(value: f32) -> f32 {
     1.0 / (1.0 + f32::exp(-value))
 }
 
-/// In f32 it is 1 from 9.01 on. Some drivers divide sinh by cosh, which are infinite from 89 on.
+/// Cut off at 15, since f32's tanh is 1 from 9.01 on: some drivers divide sinh by cosh, which overflow
+/// at 89.
 #[cube]
 fn tanh(value: f32) -> f32 {
     let mut tanh = f32::tanh(value);

@@ -13,12 +13,14 @@ use self::{
     kernels::{Given, run_back, run_through},
     recurrent::Kept,
 };
-use super::{buffers::empty, can_be_counted};
+use super::{
+    buffers::{MOST_CUBES, empty},
+    can_be_counted, noted,
+};
 use crate::{
     Backend, Lstm, LstmGradients, LstmOutput, LstmOutputGradients, LstmPrimitives, LstmSaved,
     functional::product,
     lstm::of_products,
-    overrides::note_taken,
     primitive::{primitive, tensor, transposed},
 };
 
@@ -30,17 +32,11 @@ const WIDEST: usize = 256;
 /// as there are no more cubes than a large GPU runs at a time.
 const ROWS: usize = 4;
 const CUBES: usize = 128;
-/// Cubes that any device starts at once.
-const MOST: usize = 65_535;
 
 /// Whether a layer with `hidden_weight`, `[4 hidden, hidden]`, over an input of this shape is done here.
 pub(super) fn takes(hidden_weight: &impl TensorMetadata, [batch, time, _]: [usize; 3]) -> bool {
     let [gates, width] = hidden_weight.shape().dims();
-    let takes = width <= WIDEST && batch <= MOST && can_be_counted(batch * time * gates);
-    if takes {
-        note_taken();
-    }
-    takes
+    noted(width <= WIDEST && batch <= MOST_CUBES && can_be_counted(batch * time * gates))
 }
 
 /// How sequences fall to cubes.
@@ -89,14 +85,12 @@ where
     let (from_input, recurrent) =
         (primitive(from_input), primitive(transposed::<B>(hidden_weight)));
 
-    let mut saved = vec![input];
-    let state = state.map(|LstmPrimitives { cell, hidden }| [cell, hidden]);
-    saved.extend(state.iter().flatten().cloned());
-    let has_state = state.is_some();
-    let [cell, hidden] = state.unwrap_or_else(|| [bias.clone(), bias.clone()]);
+    let first = state.map(|LstmPrimitives { cell, hidden }| [cell, hidden]);
+    let [cell, hidden] = first.clone().unwrap_or_else(|| [bias.clone(), bias.clone()]);
     let inputs = [from_input, bias, recurrent, cell, hidden];
-    let [outputs, gates, cells, cell, hidden] = launch_forward(inputs, has_state);
-    saved.splice(1..1, [outputs.clone(), gates, cells]);
+    let [outputs, gates, cells, cell, hidden] = launch_forward(inputs, first.is_some());
+    let saved = [input, outputs.clone(), gates, cells];
+    let saved = saved.into_iter().chain(first.into_iter().flatten()).collect();
     (LstmOutput { outputs, state: LstmPrimitives { cell, hidden } }, saved)
 }
 

@@ -80,11 +80,7 @@ impl Plan {
             return;
         }
         let mut gathered = vec![T::default(); self.tasks()];
-        let shared = Shared::new(&mut gathered);
-        parallel::run(self.tasks(), |task, _| {
-            // SAFETY: each task has an element of its own.
-            unsafe { shared.slice(task, 1)[0] = gather(task) };
-        });
+        parallel::chunks(&mut gathered, 1, |task, gathered, _| gathered[0] = gather(task));
         for (channel, parts) in gathered.chunks(self.cuts).enumerate() {
             merge(channel, parts);
         }

@@ -16,7 +16,7 @@ use burn_flex::FlexTensor;
 use super::{
     super::{
         lanes::odd_stride,
-        parallel::{self, Shared},
+        parallel,
         parts::cut,
         recycled,
         simd::{Kernel, Level, Vector, unroll},
@@ -45,7 +45,7 @@ pub(super) struct Correlation {
     channels: usize,
     /// Height and width of the source's maps.
     source: [usize; 2],
-    outputs: usize,
+    pub(super) outputs: usize,
     /// Height and width of the output's maps.
     pub(super) output: [usize; 2],
     stride: [usize; 2],
@@ -63,7 +63,7 @@ pub(super) struct Correlation {
     tap_offsets: Vec<u32>,
 }
 
-/// The weights of one group, and how far apart the numbers of two outputs and channels are.
+/// The weights, and how far apart the numbers of two outputs and channels are.
 #[derive(Clone, Copy)]
 pub(super) struct Weights<'a> {
     pub(super) values: &'a [f32],
@@ -353,15 +353,12 @@ fn packed(
     let blocks = outputs.div_ceil(width);
     let block_size = channels * taps.len() * width;
     let mut packed = recycled::floats([blocks * block_size]);
-    let target = Shared::new(packed.storage_mut::<f32>());
     // Kernels side by side whose numbers are taken in order are one long kernel.
     let whole = weights.channel_stride == weights.kernel
         && taps.iter().map(|tap| tap.index).eq(0..weights.kernel);
-    parallel::run(blocks, |block, scratch| {
-        // SAFETY: each task has a block of its own.
-        let target = unsafe { target.slice(block * block_size, block_size) };
+    parallel::chunks(packed.storage_mut::<f32>(), block_size, |block, target, scratch| {
         let source = &weights.values[block * width * weights.output_stride..];
-        let turn = |source: &[f32], count: usize, target: &mut [f32]| {
+        let transpose = |source: &[f32], count: usize, target: &mut [f32]| {
             level.run(ToPositions {
                 source,
                 plane: weights.output_stride,
@@ -373,14 +370,14 @@ fn packed(
             });
         };
         if whole {
-            turn(source, channels * weights.kernel, target);
+            transpose(source, channels * weights.kernel, target);
             return;
         }
         let [kernel] = scratch.slices([weights.kernel * width]);
         for channel in 0..channels {
             let target = &mut target[channel * taps.len() * width..][..taps.len() * width];
             let source = &source[channel * weights.channel_stride..];
-            turn(source, weights.kernel, kernel);
+            transpose(source, weights.kernel, kernel);
             for (tap, target) in taps.iter().zip(target.chunks_exact_mut(width)) {
                 target.copy_from_slice(&kernel[tap.index * width..][..width]);
             }

@@ -4,11 +4,11 @@ use burn::backend::Flex;
 use burn_flex::FlexTensor;
 
 use crate::{
-    conv2d::{self, Conv2dParents},
-    conv2d_relu_max_pool,
+    Conv2dGradients, Conv2dParents, Conv2dSaved, conv2d, conv2d_relu_max_pool,
     flex::{
         conv, pool,
-        testing::{normal, values},
+        simd::Level,
+        testing::{assert_close_to_largest, normal, values},
     },
     functional::{Conv2dOptions, PoolOptions},
     max_pool2d,
@@ -39,43 +39,30 @@ impl Draws {
 /// Input, weight, bias and options.
 fn convolution(case: u64) -> (FlexTensor, FlexTensor, FlexTensor, Conv2dOptions) {
     let mut draws = Draws::new(case);
-    let groups = draws.of(&[1, 1, 1, 2, 3]);
     let (inputs, outputs) = (draws.of(&[1, 2, 3, 16, 17, 32]), draws.of(&[1, 5, 16, 24, 32]));
     let usual = draws.of(&[true, false]);
     let kernel = if usual { [3, 3] } else { draws.pair(&[1, 2, 3, 5]) };
     let options = Conv2dOptions {
         stride: if usual { [1, 1] } else { draws.pair(&[1, 2, 3]) },
         padding: draws.pair(&[0, 1, 2, 4, 5]),
-        dilation: if usual { [1, 1] } else { draws.pair(&[1, 1, 2]) },
-        groups,
         relu: draws.of(&[true, false]),
     };
-    let reach = |axis: usize| options.dilation[axis] * (kernel[axis] - 1) + 1;
     let room = draws.pair(&[1, 2, 3, 5, 8, 13]);
-    let [height, width] = [0, 1].map(|axis| reach(axis) + room[axis]);
+    let [height, width] = [0, 1].map(|axis| kernel[axis] + room[axis]);
     let batch = draws.of(&[1, 1, 2, 5]);
-    let input = normal([batch, groups * inputs, height, width], 1);
-    let weight = normal([groups * outputs, inputs, kernel[0], kernel[1]], 2);
-    (input, weight, normal([groups * outputs], 3), options)
+    let input = normal([batch, inputs, height, width], 1);
+    let weight = normal([outputs, inputs, kernel[0], kernel[1]], 2);
+    (input, weight, normal([outputs], 3), options)
 }
 
 /// Fails unless the largest difference is a ten-thousandth of the largest value at most.
 #[track_caller]
 fn assert_close(what: &str, ours: FlexTensor, reference: FlexTensor) {
     assert_eq!(ours.layout().shape(), reference.layout().shape(), "{what}");
-    let [ours, reference] = [ours, reference].map(values);
-    let largest = reference.iter().fold(1e-3_f32, |largest, value| largest.max(value.abs()));
-    for (index, (ours, reference)) in ours.iter().zip(&reference).enumerate() {
-        let difference = (ours - reference).abs();
-        assert!(difference <= 1e-4 * largest, "{what}: {ours} for {reference} at {index}");
-    }
+    assert_close_to_largest(what, &values(ours), &values(reference), 1e-4);
 }
 
-fn assert_all_close(
-    what: &str,
-    ours: conv2d::Conv2dGradients<Flex>,
-    reference: conv2d::Conv2dGradients<Flex>,
-) {
+fn assert_all_close(what: &str, ours: Conv2dGradients<Flex>, reference: Conv2dGradients<Flex>) {
     let each = [
         ("input", ours.input, reference.input),
         ("weight", ours.weight, reference.weight),
@@ -93,21 +80,25 @@ fn convolutions_equal_the_default_body() {
     for case in 0..80 {
         let (input, weight, bias, options) = convolution(case);
         let what = format!("case {case}: {:?} {options:?}", input.layout().shape());
-        let copies = || (input.clone(), weight.clone());
-        let output = || {
-            let (input, weight) = copies();
-            conv2d::composed::<Flex>(input, weight, Some(bias.clone()), &options)
+        let arguments = || (input.clone(), weight.clone(), Some(bias.clone()));
+        let (x, w, b) = arguments();
+        let output = conv2d::composed::<Flex>(x, w, b, &options);
+        let gradient = normal(output.layout().shape().dims::<4>(), 4);
+        let saved = Conv2dSaved::<Flex> {
+            input: input.clone(),
+            weight: weight.clone(),
+            output: options.relu.then(|| output.clone()),
+            options,
+            wanted: ALL,
         };
-        let ours = conv::forward(input.clone(), weight.clone(), Some(bias.clone()), &options);
-        assert_close(&what, ours, output());
-
-        let gradient = normal(output().layout().shape().dims::<4>(), 4);
-        let rectified = options.relu.then(output);
-        let (x, w) = copies();
-        let ours = conv::backward(x, w, rectified.clone(), gradient.clone(), &options, ALL);
-        let (x, w) = copies();
-        let reference = conv2d::composed_backward::<Flex>(x, w, rectified, gradient, &options, ALL);
-        assert_all_close(&what, ours, reference);
+        let gradients = conv2d::composed_backward(saved.clone(), gradient.clone());
+        for level in Level::all() {
+            let what = format!("{what} at {level:?}");
+            let (x, w, b) = arguments();
+            assert_close(&what, conv::forward_at(level, x, w, b, &options), output.clone());
+            let ours = conv::backward_at(level, saved.clone(), gradient.clone());
+            assert_all_close(&what, ours, gradients.clone());
+        }
     }
 }
 
@@ -125,25 +116,25 @@ fn convolutions_with_pooling_equal_the_default_body() {
         checked += 1;
         let arguments = || (input.clone(), weight.clone(), bias.clone());
         let (x, w, b) = arguments();
-        let (ours, places) = conv::forward_and_pool(x, w, b, &options);
-        let (x, w, b) = arguments();
-        let (reference, indices) = conv2d_relu_max_pool::composed::<Flex>(x, w, b, &options);
-        assert_close(&what, ours.clone(), reference.clone());
-
-        let gradient = normal(reference.layout().shape().dims::<4>(), 4);
-        let (x, w, _) = arguments();
-        let pair = [ours, gradient.clone()];
-        let ours = conv::backward_of_pool(x, w, pair, places, &options, ALL);
-        let (x, w, _) = arguments();
-        let reference = conv2d_relu_max_pool::composed_backward::<Flex>(
-            x,
-            w,
-            [reference, gradient],
+        let (output, indices) = conv2d_relu_max_pool::composed::<Flex>(x, w, b, &options);
+        let gradient = normal(output.layout().shape().dims::<4>(), 4);
+        let saved = |output| {
+            let (input, weight, _) = arguments();
+            Conv2dSaved::<Flex> { input, weight, output: Some(output), options, wanted: ALL }
+        };
+        let gradients = conv2d_relu_max_pool::composed_backward(
+            saved(output.clone()),
             indices,
-            &options,
-            ALL,
+            gradient.clone(),
         );
-        assert_all_close(&what, ours, reference);
+        for level in Level::all() {
+            let what = format!("{what} at {level:?}");
+            let (x, w, b) = arguments();
+            let (ours, places) = conv::forward_and_pool_at(level, x, w, b, &options);
+            assert_close(&what, ours.clone(), output.clone());
+            let ours = conv::backward_of_pool_at(level, saved(ours), places, gradient.clone());
+            assert_all_close(&what, ours, gradients.clone());
+        }
     }
     assert!(checked >= 40, "{checked} shapes");
 }

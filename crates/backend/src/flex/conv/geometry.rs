@@ -4,11 +4,10 @@ use burn_flex::FlexTensor;
 
 use crate::functional::Conv2dOptions;
 
-/// The sizes of one convolution; channels are those of one group.
+/// The sizes of one convolution.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Geometry {
     pub(super) batch: usize,
-    pub(super) groups: usize,
     pub(super) inputs: usize,
     pub(super) outputs: usize,
     /// Height and width of the input.
@@ -18,7 +17,6 @@ pub(super) struct Geometry {
     pub(super) kernel: [usize; 2],
     pub(super) stride: [usize; 2],
     pub(super) padding: [usize; 2],
-    pub(super) dilation: [usize; 2],
 }
 
 impl Geometry {
@@ -30,31 +28,22 @@ impl Geometry {
     ) -> Option<Self> {
         let [batch, channels, height, width] = input.layout().shape().dims();
         let [outputs, inputs, kernel_height, kernel_width] = weight.layout().shape().dims();
-        let Conv2dOptions { stride, padding, dilation, groups, relu: _ } = *options;
+        let Conv2dOptions { stride, padding, relu: _ } = *options;
         let kernel = [kernel_height, kernel_width];
-        let fits = groups > 0
-            && outputs.is_multiple_of(groups)
-            && channels == inputs * groups
-            && [kernel, stride, dilation].iter().all(|sizes| !sizes.contains(&0))
+        let fits = channels == inputs
+            && [kernel, stride].iter().all(|sizes| !sizes.contains(&0))
             && ![outputs, inputs, height, width].contains(&0);
         let output = if fits { options.output_size([height, width], kernel) } else { [0, 0] };
         (!output.contains(&0)).then_some(Self {
             batch,
-            groups,
             inputs,
-            outputs: outputs / groups,
+            outputs,
             input: [height, width],
             output,
             kernel,
             stride,
             padding,
-            dilation,
         })
-    }
-
-    /// Whether each map of the output comes from a map of the input of its own.
-    pub(super) fn is_depthwise(&self) -> bool {
-        self.groups > 1 && self.inputs == 1 && self.outputs == 1
     }
 
     /// Numbers in a map of the input.
@@ -72,23 +61,18 @@ impl Geometry {
         self.kernel[0] * self.kernel[1]
     }
 
-    /// Rows or columns of input that a kernel covers.
-    pub(super) fn reach(&self, axis: usize) -> usize {
-        (self.kernel[axis] - 1) * self.dilation[axis] + 1
-    }
-
     pub(super) fn output_shape(&self) -> [usize; 4] {
         let [height, width] = self.output;
-        [self.batch, self.groups * self.outputs, height, width]
+        [self.batch, self.outputs, height, width]
     }
 
     pub(super) fn input_shape(&self) -> [usize; 4] {
         let [height, width] = self.input;
-        [self.batch, self.groups * self.inputs, height, width]
+        [self.batch, self.inputs, height, width]
     }
 
     pub(super) fn weight_shape(&self) -> [usize; 4] {
         let [height, width] = self.kernel;
-        [self.groups * self.outputs, self.inputs, height, width]
+        [self.outputs, self.inputs, height, width]
     }
 }

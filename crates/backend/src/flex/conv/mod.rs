@@ -33,8 +33,7 @@ use super::{
     simd::Level,
 };
 use crate::{
-    Arithmetic, arithmetic,
-    conv2d::{self, Conv2dGradients, Conv2dParents},
+    Arithmetic, Conv2dGradients, Conv2dParents, Conv2dSaved, arithmetic, conv2d,
     conv2d_relu_max_pool,
     functional::{Conv2dOptions, PoolOptions},
     overrides,
@@ -47,10 +46,18 @@ pub(super) fn forward(
     bias: Option<FlexTensor>,
     options: &Conv2dOptions,
 ) -> FlexTensor {
+    forward_at(Level::best(), input, weight, bias, options)
+}
+
+fn forward_at(
+    level: Level,
+    input: FlexTensor,
+    weight: FlexTensor,
+    bias: Option<FlexTensor>,
+    options: &Conv2dOptions,
+) -> FlexTensor {
     let floats = all_f32([&input, &weight].into_iter().chain(&bias));
-    // Flex has a kernel of its own for depthwise convolutions, forward; backward it is slower.
-    let taken = |geometry: &Geometry| floats && !geometry.is_depthwise();
-    let Some(geometry) = Geometry::new(&input, &weight, options).filter(taken) else {
+    let Some(geometry) = Geometry::new(&input, &weight, options).filter(|_| floats) else {
         return conv2d::composed::<Flex>(input, weight, bias, options);
     };
     overrides::note_taken();
@@ -60,43 +67,50 @@ pub(super) fn forward(
     let (input, weight, bias) = (contiguous(input), contiguous(weight), bias.map(contiguous));
     let epilogue = Epilogue { bias: bias.as_ref().map(elements), relu: options.relu };
     let mut output = recycled::floats(geometry.output_shape());
-    convolve(
-        Level::best(),
-        &geometry,
-        elements(&input),
-        elements(&weight),
-        epilogue,
-        Target::maps(output.storage_mut()),
-    );
+    let target = Target::maps(output.storage_mut());
+    convolve(level, &geometry, elements(&input), elements(&weight), epilogue, target);
     output
 }
 
 /// The gradients of [`forward`].
-pub(super) fn backward(
-    input: FlexTensor,
-    weight: FlexTensor,
-    output: Option<FlexTensor>,
+pub(super) fn backward(saved: Conv2dSaved<Flex>, gradient: FlexTensor) -> Conv2dGradients<Flex> {
+    backward_at(Level::best(), saved, gradient)
+}
+
+fn backward_at(
+    level: Level,
+    saved: Conv2dSaved<Flex>,
     gradient: FlexTensor,
-    options: &Conv2dOptions,
-    wanted: Conv2dParents<bool>,
 ) -> Conv2dGradients<Flex> {
-    let floats = all_f32([&input, &weight, &gradient].into_iter().chain(&output));
-    let Some(geometry) = Geometry::new(&input, &weight, options).filter(|_| floats) else {
-        return conv2d::composed_backward::<Flex>(input, weight, output, gradient, options, wanted);
+    let Conv2dSaved { input, weight, output, options, .. } = &saved;
+    let floats = all_f32([input, weight, &gradient].into_iter().chain(output));
+    let Some(geometry) = Geometry::new(input, weight, options).filter(|_| floats) else {
+        return conv2d::composed_backward(saved, gradient);
     };
     overrides::note_taken();
     for maps in [Some(&gradient), output.as_ref()].into_iter().flatten() {
         assert_shape("the output and its gradient", maps, &geometry.output_shape());
     }
+    let Conv2dSaved { input, weight, output, wanted, .. } = saved;
     let [input, weight, gradient] = [input, weight, gradient].map(contiguous);
-    let (gradient, bias) = rectify::backward(gradient, output.map(contiguous), wanted.bias);
+    let (gradient, bias) = rectify::backward(level, gradient, output.map(contiguous), wanted.bias);
     let source = Source::Maps(elements(&gradient));
-    let found = gradients(Level::best(), &geometry, &input, &weight, source, wanted);
+    let found = gradients(level, &geometry, &input, &weight, source, wanted);
     Conv2dParents { bias, ..found }
 }
 
 /// Convolution with bias, ReLU and pooling of 2x2. No tensor holds the full maps.
 pub(super) fn forward_and_pool(
+    input: FlexTensor,
+    weight: FlexTensor,
+    bias: FlexTensor,
+    options: &Conv2dOptions,
+) -> (FlexTensor, FlexTensor) {
+    forward_and_pool_at(Level::best(), input, weight, bias, options)
+}
+
+fn forward_and_pool_at(
+    level: Level,
     input: FlexTensor,
     weight: FlexTensor,
     bias: FlexTensor,
@@ -116,30 +130,30 @@ pub(super) fn forward_and_pool(
     let (source, kernels) = (elements(&input), elements(&weight));
     let target =
         Target::Pooled(Shared::new(output.storage_mut()), Shared::new(places.storage_mut()));
-    convolve(Level::best(), &geometry, source, kernels, epilogue, target);
+    convolve(level, &geometry, source, kernels, epilogue, target);
     (output, places)
 }
 
 /// The gradients of [`forward_and_pool`].
 pub(super) fn backward_of_pool(
-    input: FlexTensor,
-    weight: FlexTensor,
-    [output, gradient]: [FlexTensor; 2],
+    saved: Conv2dSaved<Flex>,
     places: FlexTensor,
-    options: &Conv2dOptions,
-    wanted: Conv2dParents<bool>,
+    gradient: FlexTensor,
 ) -> Conv2dGradients<Flex> {
+    backward_of_pool_at(Level::best(), saved, places, gradient)
+}
+
+fn backward_of_pool_at(
+    level: Level,
+    saved: Conv2dSaved<Flex>,
+    places: FlexTensor,
+    gradient: FlexTensor,
+) -> Conv2dGradients<Flex> {
+    let Conv2dSaved { input, weight, options, .. } = &saved;
     // The forward pass chose by the types of all tensors, and that of the places tells how.
     let were_pooled = places.dtype() == DType::U8;
-    let Some((geometry, windows)) = pooled(&input, &weight, options).filter(|_| were_pooled) else {
-        return conv2d_relu_max_pool::composed_backward::<Flex>(
-            input,
-            weight,
-            [output, gradient],
-            places,
-            options,
-            wanted,
-        );
+    let Some((geometry, windows)) = pooled(input, weight, options).filter(|_| were_pooled) else {
+        return conv2d_relu_max_pool::composed_backward(saved, places, gradient);
     };
     overrides::note_taken();
     let [batch, channels, ..] = geometry.output_shape();
@@ -147,9 +161,9 @@ pub(super) fn backward_of_pool(
         let shape = [batch, channels, windows.output[0], windows.output[1]];
         assert_shape("the gradient and the places", maps, &shape);
     }
+    let Conv2dSaved { input, weight, wanted, .. } = saved;
     let [input, weight, gradient] = [input, weight, gradient].map(contiguous);
     let (gradient, places) = (elements(&gradient), places.storage::<u8>());
-    let level = Level::best();
     let bias =
         wanted.bias.then(|| pooled::channel_sums(level, gradient, places, [batch, channels]));
     let source = Source::Pooled(gradient, places);
@@ -213,7 +227,7 @@ fn gradients(
         match Maps::input_gradient(geometry).filter(|_| fast) {
             Some(maps) => {
                 let epilogue = Epilogue { bias: None, relu: false };
-                let kernels = Kernels::Turned;
+                let kernels = Kernels::Rotated;
                 let target = Target::maps(target);
                 winograd::correlate(level, &maps, gradient, weight, kernels, epilogue, target);
             }

@@ -9,25 +9,23 @@ use super::super::{
     dimensions, elements,
     lanes::{read, write},
     output_from,
-    parallel::{self, Shared},
+    parallel::{self, Shared, TASK},
     recycled,
     simd::{Kernel, Level, Vector},
     sum::{self, Sum},
 };
 
-/// Numbers of one task.
-const TASK: usize = 1 << 15;
-
 /// The gradient where ReLU let the output through, and the sum of each channel if it is wanted.
 ///
 /// - `gradient`, `output`: `[batch, channels, height, width]`
 pub(super) fn backward(
+    level: Level,
     gradient: FlexTensor,
     output: Option<FlexTensor>,
     sums_wanted: bool,
 ) -> (FlexTensor, Option<FlexTensor>) {
     let [batch, channels, height, width] = dimensions(&gradient);
-    let (planes, size, level) = ([batch, channels], height * width, Level::best());
+    let (planes, size) = ([batch, channels], height * width);
     let Some(output) = output else {
         let sums = sums_wanted.then(|| {
             let gradient = elements(&gradient);
@@ -59,11 +57,9 @@ pub(super) fn channel_sums(
     of_part: impl Fn(Range<usize>) -> f32 + Sync,
 ) -> FlexTensor {
     let mut sums_of_planes = recycled::floats([batch * channels]);
-    let shared = Shared::new(sums_of_planes.storage_mut::<f32>());
-    parallel::ranges(batch * channels, (TASK / size.max(1)).max(1), |planes, _| {
-        // SAFETY: each task has planes of its own.
-        let sums = unsafe { shared.slice(planes.start, planes.len()) };
-        for (sum, plane) in sums.iter_mut().zip(planes) {
+    let of_task = (TASK / size.max(1)).max(1);
+    parallel::chunks(sums_of_planes.storage_mut::<f32>(), of_task, |number, sums, _| {
+        for (sum, plane) in sums.iter_mut().zip(number * of_task..) {
             let start = plane * size;
             *sum = sum::in_parts(size, |part| of_part(start + part.start..start + part.end));
         }
@@ -124,7 +120,7 @@ mod tests {
             .map(|(given, output)| if output <= 0.0 { 0.0 } else { *given })
             .collect();
         let output = Some(FlexTensor::from_data(output));
-        let (masked, sums) = backward(normal(shape, 1), output, true);
+        let (masked, sums) = backward(Level::best(), normal(shape, 1), output, true);
         assert_eq!(values(masked), expected);
         let channel = |first: usize| -> f32 {
             [0, 6].map(|image| expected[first + image..][..3].iter().sum::<f32>()).iter().sum()

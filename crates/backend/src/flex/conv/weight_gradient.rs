@@ -13,7 +13,7 @@ use std::ops::Range;
 use super::{
     super::{
         lanes::odd_stride,
-        parallel::{self, Shared},
+        parallel,
         parts::{cut, part},
         recycled,
         simd::{Kernel, Level, Vector},
@@ -40,17 +40,13 @@ pub(super) fn weight_gradient(
     gradient: Source<'_>,
     output: &mut [f32],
 ) {
-    let group_size = geometry.outputs * geometry.inputs * geometry.taps();
-    for (group, output) in output.chunks_exact_mut(group_size).enumerate() {
-        Plan::new(level, geometry, group).run(input, gradient, output);
-    }
+    Plan::new(level, geometry).run(input, gradient, output);
 }
 
-/// How one group is cut into tasks.
+/// How the work is cut into tasks.
 struct Plan<'a> {
     level: Level,
     geometry: &'a Geometry,
-    group: usize,
     /// Channels of a block of outputs, and how many blocks.
     width: usize,
     blocks: usize,
@@ -72,12 +68,11 @@ struct Plan<'a> {
 }
 
 impl<'a> Plan<'a> {
-    fn new(level: Level, geometry: &'a Geometry, group: usize) -> Self {
-        let Geometry { batch, groups, inputs, outputs, input, output, stride, padding, .. } =
-            *geometry;
+    fn new(level: Level, geometry: &'a Geometry) -> Self {
+        let Geometry { batch, inputs, outputs, input, output, kernel, stride, padding } = *geometry;
         let width = width(level, outputs);
         let blocks = outputs.div_ceil(width);
-        let columns = (output[1] - 1) * stride[1] + geometry.reach(1);
+        let columns = (output[1] - 1) * stride[1] + kernel[1];
         let copied =
             padding != [0, 0] || (geometry.input_plane().is_multiple_of(256) && inputs > 1);
 
@@ -95,12 +90,12 @@ impl<'a> Plan<'a> {
         let parts = TASKS.div_ceil(blocks).clamp(1, chunks.max(1));
 
         let pitch = if copied {
-            let rows = (rows - 1) * stride[0] + geometry.reach(0);
+            let rows = (rows - 1) * stride[0] + kernel[0];
             let plane = odd_stride(rows * columns);
             [columns, plane, inputs * plane]
         } else {
             let plane = geometry.input_plane();
-            [input[1], plane, groups * inputs * plane]
+            [input[1], plane, inputs * plane]
         };
         let taps = forward_taps(geometry);
         let first = taps[0].offset;
@@ -121,7 +116,6 @@ impl<'a> Plan<'a> {
         Self {
             level,
             geometry,
-            group,
             width,
             blocks,
             rows,
@@ -137,20 +131,16 @@ impl<'a> Plan<'a> {
     }
 
     fn run(&self, input: &[f32], gradient: Source<'_>, output: &mut [f32]) {
-        let outputs = self.geometry.outputs;
         let pairs = self.pairs.len();
         // `[blocks][parts][pairs][width]`
         let block_size = pairs * self.width;
         let mut sums = recycled::floats([self.blocks * self.parts * block_size]);
-        let shared = Shared::new(sums.storage_mut::<f32>());
-        parallel::run(self.blocks * self.parts, |task, scratch| {
-            // SAFETY: each task has sums of its own.
-            let sums = unsafe { shared.slice(task * block_size, block_size) };
+        parallel::chunks(sums.storage_mut::<f32>(), block_size, |task, sums, scratch| {
             sums.fill(0.0);
             let block = task / self.parts;
             let copy = if self.copied { self.images * self.pitch[2] } else { 0 };
             let map = self.rows * self.geometry.output[1] * self.width;
-            let [source, turned, planes] =
+            let [source, transposed, planes] =
                 scratch.slices([copy, self.positions.len() * self.width, map]);
             for chunk in part(self.chunks, self.parts, task % self.parts) {
                 let chunk = Chunk::new(self, chunk, input, source);
@@ -160,16 +150,14 @@ impl<'a> Plan<'a> {
                     chunk,
                     gradient,
                     planes,
-                    turned,
+                    transposed,
                     sums,
                 });
             }
         });
 
         let sums = sums.storage::<f32>();
-        let output = Shared::new(output);
-        parallel::run(self.blocks, |block, scratch| {
-            let channels = (outputs - block * self.width).min(self.width);
+        parallel::chunks(output, self.width * pairs, |block, target, scratch| {
             let [total] = scratch.slices([block_size]);
             let mut parts =
                 sums[block * self.parts * block_size..].chunks_exact(block_size).take(self.parts);
@@ -177,8 +165,7 @@ impl<'a> Plan<'a> {
             for part in parts {
                 total.iter_mut().zip(part).for_each(|(total, part)| *total += part);
             }
-            // SAFETY: each task has the weights of its own outputs.
-            let target = unsafe { output.slice(block * self.width * pairs, channels * pairs) };
+            let channels = target.len() / pairs;
             self.level.run(ToDensePlanes { source: total, width: self.width, channels, target });
         });
     }
@@ -194,7 +181,7 @@ struct Chunk {
 
 impl Chunk {
     fn new(plan: &Plan<'_>, chunk: usize, input: &[f32], copy: &mut [f32]) -> Self {
-        let Geometry { batch, groups, inputs, input: size, output, stride, padding, .. } =
+        let Geometry { batch, inputs, input: size, output, kernel, stride, padding, .. } =
             *plan.geometry;
         let first = chunk / plan.strips * plan.images;
         let images = first..(first + plan.images).min(batch);
@@ -202,7 +189,7 @@ impl Chunk {
         let rows = row..(row + plan.rows).min(output[0]);
         let plane = plan.geometry.input_plane();
         // From an image on: without a copy, the tiles read all images of the chunk.
-        let from = |image: usize| &input[(image * groups + plan.group) * inputs * plane..];
+        let from = |image: usize| &input[image * inputs * plane..];
         if !plan.copied {
             let source = from(images.start)[rows.start * stride[0] * size[1]..].as_ptr();
             return Self { images, rows, source };
@@ -212,7 +199,7 @@ impl Chunk {
                 (rows.start * stride[0]) as isize - padding[0] as isize,
                 -(padding[1] as isize),
             ],
-            size: [(rows.len() - 1) * stride[0] + plan.geometry.reach(0), plan.pitch[0]],
+            size: [(rows.len() - 1) * stride[0] + kernel[0], plan.pitch[0]],
         };
         for (index, copy) in images.clone().zip(copy.chunks_exact_mut(plan.pitch[2])) {
             window.copy(&from(index)[..inputs * plane], size, copy, plan.pitch[1]);
@@ -230,7 +217,7 @@ struct Accumulate<'a> {
     /// Room for the gradients of an image, `[width][positions]`.
     planes: &'a mut [f32],
     /// `[positions][width]`
-    turned: &'a mut [f32],
+    transposed: &'a mut [f32],
     /// `[pairs][width]`
     sums: &'a mut [f32],
 }
@@ -240,17 +227,18 @@ impl Kernel for Accumulate<'_> {
 
     #[inline(always)]
     fn run<V: Vector>(self) {
-        let Self { plan, block, chunk, gradient, planes, turned, sums } = self;
-        let Geometry { groups, outputs, output, .. } = *plan.geometry;
+        let Self { plan, block, chunk, gradient, planes, transposed, sums } = self;
+        let Geometry { outputs, output, .. } = *plan.geometry;
         let channel = block * plan.width;
         let channels = (outputs - channel).min(plan.width);
         let count = chunk.rows.len() * output[1];
         let images = chunk.images.len();
-        for (image, turned) in chunk.images.zip(turned.chunks_exact_mut(count * plan.width)) {
-            let channel = (image * groups + plan.group) * outputs + channel;
+        for (image, transposed) in chunk.images.zip(transposed.chunks_exact_mut(count * plan.width))
+        {
+            let channel = image * outputs + channel;
             let (source, plane) =
                 gradient.rows::<V>(channel..channel + channels, chunk.rows.clone(), output, planes);
-            let (target, width) = (turned, plan.width);
+            let (target, width) = (transposed, plan.width);
             ToPositions { source, plane, channels, count, target, width, stride: width }.run::<V>();
         }
         let vectors = if channels <= V::LANES { 1 } else { VECTORS };
@@ -259,7 +247,7 @@ impl Kernel for Accumulate<'_> {
                 source: chunk.source,
                 rows: &plan.pairs[rows.clone()],
                 table: &plan.positions[..images * count],
-                weights: turned.as_ptr(),
+                weights: transposed.as_ptr(),
                 weight_step: plan.width,
                 outer: 1,
                 outer_source: 0,
@@ -268,7 +256,7 @@ impl Kernel for Accumulate<'_> {
             let sums = &mut sums[rows.start * plan.width..][..rows.len() * plan.width];
             let add = Put::<true> { sums: sums.as_mut_ptr(), stride: plan.width };
             // SAFETY: pairs and positions lead to inputs of this chunk or its border, the
-            // gradients of all positions were just turned, and the sums are this task's own.
+            // gradients of all positions were just transposed, and the sums are this task's own.
             unsafe { tile::<V>(vectors, &products, &add) };
         }
     }

@@ -23,12 +23,14 @@ pub(super) const FEW: usize = 8;
 /// Products of one task.
 const TASK: usize = 1 << 17;
 
+/// - `bias`: `[4 hidden]`
 /// - `input`: `[batch, time, inputs]`
 /// - `state`: cells and hidden units, `[batch, hidden]` each
 pub(super) fn forward(
     level: Level,
     sizes: Sizes,
     weights: Weights<'_>,
+    bias: &[f32],
     input: &[f32],
     state: Option<[&[f32]; 2]>,
 ) -> LstmOutput<Flex> {
@@ -51,6 +53,7 @@ pub(super) fn forward(
             sizes,
             step,
             weights,
+            bias,
             input,
             before: before.storage(),
             cells: Shared::new(cells.storage_mut()),
@@ -81,6 +84,7 @@ struct Step<'a> {
     sizes: Sizes,
     step: usize,
     weights: Weights<'a>,
+    bias: &'a [f32],
     input: &'a [f32],
     /// Hidden units, `[batch, hidden]`.
     before: &'a [f32],
@@ -111,7 +115,7 @@ impl Kernel for StepTask<'_> {
     #[inline(always)]
     fn run<V: Vector>(self) {
         let Self { memory, units, sums } = self;
-        let Step { sizes, step, weights, input, before, cells, after } = memory;
+        let Step { sizes, step, weights, bias, input, before, cells, after } = memory;
         let Sizes { batch, time, inputs, hidden, .. } = *sizes;
         let count = units.len();
         // A unit's weights are still in the cache for the next sequence.
@@ -122,9 +126,8 @@ impl Kernel for StepTask<'_> {
                 let of_input = products::<V>(weights.input, hidden, unit, input);
                 let of_hidden = products::<V>(weights.hidden, hidden, unit, before);
                 for gate in 0..4 {
-                    let bias = weights.bias.map_or(0.0, |bias| bias[gate * hidden + unit]);
                     sums[(sequence * 4 + gate) * count + index] =
-                        of_input[gate].add(of_hidden[gate]).sum() + bias;
+                        of_input[gate].add(of_hidden[gate]).sum() + bias[gate * hidden + unit];
                 }
             }
         }

@@ -60,17 +60,14 @@ fn run(level: Level, layer: Lstm<Flex>, saving: bool) -> (LstmOutput<Flex>, Vec<
         assert_shape("the state", state, &[batch, hidden]);
     }
     let sizes = Sizes { batch, time, inputs, hidden, lanes: level.lanes() };
-    let weights = Weights {
-        input: elements(&input_weight),
-        hidden: elements(&hidden_weight),
-        bias: Some(elements(&bias)),
-    };
+    let weights = Weights { input: elements(&input_weight), hidden: elements(&hidden_weight) };
+    let bias = elements(&bias);
     let state = state.as_ref().map(|state| state.each_ref().map(elements));
     if !saving && (1..=few_rows::FEW).contains(&(batch * time)) {
-        let output = few_rows::forward(level, sizes, weights, elements(&input), state);
+        let output = few_rows::forward(level, sizes, weights, bias, elements(&input), state);
         return (output, Vec::new());
     }
-    let packed = weights.packed_forward(level, &sizes);
+    let packed = weights.packed_forward(level, &sizes, bias);
 
     let slots = if saving { time + 1 } else { 2 };
     let mut rows = recycled::floats([slots * batch * sizes.stride()]);
@@ -139,8 +136,7 @@ fn run_backward(
         assert_shape("the state's gradient", of_state, &[batch, hidden]);
     }
     let [input_weight, hidden_weight] = [input_weight, hidden_weight].map(contiguous);
-    let weights =
-        Weights { input: elements(&input_weight), hidden: elements(&hidden_weight), bias: None };
+    let weights = Weights { input: elements(&input_weight), hidden: elements(&hidden_weight) };
     let packed = weights.packed_backward(&sizes);
 
     let of_outputs = gradients.outputs.map(contiguous);

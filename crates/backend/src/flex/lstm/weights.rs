@@ -4,34 +4,30 @@ use burn_flex::FlexTensor;
 
 use super::sizes::Sizes;
 use crate::flex::{
-    parallel::{self, Shared},
-    recycled,
+    parallel, recycled,
     simd::{Kernel, Level, Vector},
     transpose::ToPositions,
 };
 
-/// The weights as they came: PyTorch's layout, contiguous.
+/// The weights of input and hidden units as they came: PyTorch's layout, contiguous.
 #[derive(Clone, Copy)]
 pub(super) struct Weights<'a> {
     /// `[4 hidden, inputs]`
     pub(super) input: &'a [f32],
     /// `[4 hidden, hidden]`
     pub(super) hidden: &'a [f32],
-    /// `[4 hidden]`, not needed backward
-    pub(super) bias: Option<&'a [f32]>,
 }
 
 impl Weights<'_> {
     /// `[blocks, depth, 4, lanes]`: for each vector of hidden units and each value of a row the
     /// weights of the four gates.
-    pub(super) fn packed_forward(&self, level: Level, sizes: &Sizes) -> FlexTensor {
+    ///
+    /// - `bias`: `[4 hidden]`
+    pub(super) fn packed_forward(&self, level: Level, sizes: &Sizes, bias: &[f32]) -> FlexTensor {
         let length = sizes.depth() * 4 * sizes.lanes;
         let mut packed = recycled::floats([sizes.blocks() * length]);
-        let target = Shared::new(packed.storage_mut::<f32>());
-        parallel::run(sizes.blocks(), |block, _| {
-            // SAFETY: each task has a block of its own.
-            let target = unsafe { target.slice(block * length, length) };
-            level.run(PackForward { weights: *self, sizes, block, target });
+        parallel::chunks(packed.storage_mut::<f32>(), length, |block, target, _| {
+            level.run(PackForward { weights: *self, bias, sizes, block, target });
         });
         packed
     }
@@ -42,10 +38,7 @@ impl Weights<'_> {
         let (width, padded) = (4 * sizes.lanes, sizes.padded());
         let length = sizes.gates() * width;
         let mut packed = recycled::floats([sizes.backward_blocks() * length]);
-        let target = Shared::new(packed.storage_mut::<f32>());
-        parallel::run(sizes.backward_blocks(), |block, _| {
-            // SAFETY: each task has a block of its own.
-            let target = unsafe { target.slice(block * length, length) };
+        parallel::chunks(packed.storage_mut::<f32>(), length, |block, target, _| {
             for (gate, target) in target.chunks_mut(width).enumerate() {
                 target.fill(0.0);
                 let Some(row) = sizes.row_of_gate(gate) else { continue };
@@ -78,6 +71,7 @@ impl Sizes {
 /// Fills a block of [`Weights::packed_forward`].
 struct PackForward<'a> {
     weights: Weights<'a>,
+    bias: &'a [f32],
     sizes: &'a Sizes,
     block: usize,
     target: &'a mut [f32],
@@ -100,9 +94,7 @@ impl Kernel for PackForward<'_> {
             }
             let bias = &mut self.target[target(padded + inputs, gate)..][..V::LANES];
             bias.fill(0.0);
-            if let Some(source) = self.weights.bias {
-                bias[..units].copy_from_slice(&source[first_row..][..units]);
-            }
+            bias[..units].copy_from_slice(&self.bias[first_row..][..units]);
             for (weights, columns, start) in
                 [(self.weights.hidden, hidden, 0), (self.weights.input, inputs, padded)]
             {

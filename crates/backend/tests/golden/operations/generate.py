@@ -97,6 +97,35 @@ def cross_entropy():
     return gradients({"losses": losses}, {"logits": logits}) | {"targets": targets}
 
 
+def max_pool2d(size, kernel, stride, padding):
+    image = randn(2, 2, *size).requires_grad_()
+    output = F.max_pool2d(image, kernel, stride, padding)
+    tensors = plain(gradients({"output": output}, {"input": image}))
+    return {"kernel": kernel, "stride": stride, "padding": padding, "tensors": tensors}
+
+
+def conv2d(input, outputs, kernel, stride, padding, rectified, pooled):
+    parents = {
+        "input": randn(*input),
+        "weight": randn(outputs, input[1], *kernel),
+        "bias": randn(outputs),
+    }
+    for parent in parents.values():
+        parent.requires_grad_()
+    output = F.conv2d(*parents.values(), stride, padding)
+    if rectified:
+        output = output.relu()
+    if pooled:
+        output = F.max_pool2d(output, 2)
+    return {
+        "stride": stride,
+        "padding": padding,
+        "rectified": rectified,
+        "pooled": pooled,
+        "tensors": plain(gradients({"output": output}, parents)),
+    }
+
+
 def plain(case):
     return {
         name: {
@@ -108,6 +137,7 @@ def plain(case):
 
 
 flags = [False, True]
+none, one, two = [0, 0], [1, 1], [2, 2]
 fixture = {
     "torch": torch.__version__,
     "batch_norm2d": [
@@ -122,6 +152,19 @@ fixture = {
     "linear": [{"rectified": r, "tensors": plain(linear(r))} for r in flags],
     "embedding": plain(embedding()),
     "cross_entropy": plain(cross_entropy()),
+    "max_pool2d": [
+        max_pool2d([5, 6], two, two, none),
+        max_pool2d([6, 7], [3, 3], two, one),
+        max_pool2d([5, 5], [3, 2], [1, 2], [1, 0]),
+    ],
+    "conv2d": [
+        conv2d([2, 1, 6, 7], 3, [3, 3], one, none, True, False),
+        conv2d([1, 16, 6, 5], 16, [3, 3], one, one, True, False),
+        conv2d([2, 3, 7, 6], 4, [3, 3], two, one, False, False),
+        conv2d([2, 2, 7, 8], 3, [3, 3], one, none, True, True),
+        conv2d([1, 16, 6, 6], 16, [3, 3], one, one, True, True),
+        conv2d([1, 4, 8, 7], 6, [3, 2], [1, 2], [2, 1], False, False),
+    ],
 }
 with open("fixture.json", "w") as file:
     json.dump(fixture, file)

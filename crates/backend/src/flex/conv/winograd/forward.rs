@@ -1,4 +1,4 @@
-//! The forward pass and, with the kernels turned, the input gradient.
+//! The forward pass and, with the kernels rotated, the input gradient.
 
 use std::ops::Range;
 
@@ -168,7 +168,7 @@ impl Job<'_> {
         first..(first + self.rows).min(self.maps.tile_rows())
     }
 
-    /// Numbers of the buffer in which kernels are turned.
+    /// Numbers of the buffer in which kernels are transposed.
     fn kernel_buffer(&self) -> usize {
         self.maps.inputs * 9 * self.level.lanes()
     }
@@ -364,4 +364,41 @@ unsafe fn write<V: Vector>(
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+    use crate::flex::testing;
+
+    /// The two ways of the forward pass against each other.
+    #[test]
+    fn blocks_of_outputs_give_the_bits_of_rows_of_tiles() {
+        let (size, padding) = ([9, 14], [1, 1]);
+        let maps = Maps { batch: 3, inputs: 32, outputs: 48, input: size, output: size, padding };
+        let values = |stream, count| testing::values(testing::normal([count], stream));
+        let (input, weight) = (values(1, 3 * 32 * 9 * 14), values(2, 48 * 32 * 9));
+        for level in Level::all() {
+            for kernels in [Kernels::Forward, Kernels::Rotated] {
+                let find = |rows: usize, run: fn(&Job<'_>)| {
+                    let mut output = vec![f32::NAN; 3 * 48 * 9 * 14];
+                    run(&Job {
+                        level,
+                        maps: &maps,
+                        input: Source::Maps(&input),
+                        weight: &weight,
+                        kernels,
+                        epilogue: Epilogue { bias: Some(&values(3, 48)), relu: true },
+                        output: Target::maps(&mut output),
+                        rows,
+                        tiles: strides(rows * maps.tiles(1), maps.inputs),
+                        channels: strides(maps.inputs, 1),
+                    });
+                    output
+                };
+                let expected = find(2, |job| job.run_by_rows());
+                for rows in [1, 4, 9] {
+                    let ours = find(rows, |job| job.run_by_blocks());
+                    assert!(ours == expected, "{rows} rows at {level:?}, {kernels:?}");
+                }
+            }
+        }
+    }
+}

@@ -14,7 +14,7 @@ pub(in crate::flex::conv) enum Kernels {
     /// `weight[output][input]`, as they are.
     Forward,
     /// `weight[input][output]`, rotated by 180 degrees: the input gradient.
-    Turned,
+    Rotated,
 }
 
 /// Transforms the kernels of one vector of outputs.
@@ -62,11 +62,11 @@ impl Kernel for TransformKernels<'_, '_> {
         match self.kernels {
             Kernels::Forward => {
                 let source = &self.weight[self.output * inputs * 9..];
-                turn::<V>(source, inputs * 9, buffer);
+                transpose::<V>(source, inputs * 9, buffer);
             }
-            Kernels::Turned => {
+            Kernels::Rotated => {
                 for (input, buffer) in buffer.chunks_exact_mut(9 * V::LANES).enumerate() {
-                    turn::<V>(&self.weight[(input * outputs + self.output) * 9..], 9, buffer);
+                    transpose::<V>(&self.weight[(input * outputs + self.output) * 9..], 9, buffer);
                 }
             }
         }
@@ -75,7 +75,7 @@ impl Kernel for TransformKernels<'_, '_> {
                 #[inline(always)]
                 |row, column| {
                     let number = row * 3 + column;
-                    let number = if self.kernels == Kernels::Turned { 8 - number } else { number };
+                    let number = if self.kernels == Kernels::Rotated { 8 - number } else { number };
                     let place = (input * 9 + number) * V::LANES;
                     // SAFETY: the buffer has nine vectors for each input.
                     unsafe { V::load(buffer.as_ptr().wrapping_add(place)) }
@@ -93,7 +93,7 @@ impl Kernel for TransformKernels<'_, '_> {
 
 /// One vector of outputs for each of the `count` numbers that an output has.
 #[inline(always)]
-fn turn<V: Vector>(source: &[f32], count: usize, target: &mut [f32]) {
+fn transpose<V: Vector>(source: &[f32], count: usize, target: &mut [f32]) {
     let (channels, width) = (V::LANES, V::LANES);
     ToPositions { source, plane: count, channels, count, target, width, stride: width }.run::<V>();
 }

@@ -3,7 +3,7 @@
 //! Tiles of 6x6 inputs and the kernels are transformed, multiplied element by element and summed
 //! over the channels, which is 36 matrix products of tiles by channels, and transformed back to
 //! tiles of 4x4 outputs: 36 multiplications instead of 144. The input gradient is the same
-//! with the kernels turned, and the weight gradient is the adjoint, with the same saving.
+//! with the kernels rotated, and the weight gradient is the adjoint, with the same saving.
 //!
 //! Transforms work on vectors of channels; rows of a map are transposed into a small buffer on the
 //! way in and out. A task takes as many rows of tiles as mostly stay in the cache.
@@ -36,11 +36,8 @@ pub(super) struct Maps {
 impl Maps {
     /// The forward pass, if this algorithm pays for it.
     pub(super) fn forward(geometry: &Geometry) -> Option<Self> {
-        let Geometry { batch, groups, inputs, outputs, input, output, padding, .. } = *geometry;
-        let fits = geometry.kernel == [3, 3]
-            && geometry.stride == [1, 1]
-            && geometry.dilation == [1, 1]
-            && groups == 1;
+        let Geometry { batch, inputs, outputs, input, output, padding, .. } = *geometry;
+        let fits = geometry.kernel == [3, 3] && geometry.stride == [1, 1];
         let maps = Self { batch, inputs, outputs, input, output, padding };
         (fits && maps.pays()).then_some(maps)
     }

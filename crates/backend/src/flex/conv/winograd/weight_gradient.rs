@@ -11,7 +11,7 @@ use super::{
     super::{
         super::{
             lanes::odd_stride,
-            parallel::{self, Shared},
+            parallel,
             parts::{cut, part},
             recycled,
             simd::{Kernel, Level, Vector},
@@ -76,14 +76,11 @@ pub(in crate::flex::conv) fn weight_gradient(
     }
 
     let sums = sums.storage::<f32>();
-    let output = Shared::new(output);
-    parallel::run(maps.outputs / level.lanes(), |task, scratch| {
-        let [turned] = scratch.slices([maps.inputs * 9 * level.lanes()]);
+    let size = maps.inputs * 9 * level.lanes();
+    parallel::chunks(output, size, |task, target, scratch| {
+        let [transposed] = scratch.slices([size]);
         let first = task * level.lanes();
-        let size = maps.inputs * 9;
-        // SAFETY: each task has the weights of its own outputs.
-        let target = unsafe { output.slice(first * size, level.lanes() * size) };
-        level.run(Finish { job: &job, sums, first, turned, target });
+        level.run(Finish { job: &job, sums, first, transposed, target });
     });
 }
 
@@ -126,10 +123,8 @@ impl Job<'_> {
     /// Each part of the rows of tiles into sums of its own.
     fn sum_in_parts(&self, parts: usize, sums: &mut [f32]) {
         let size = sums.len() / parts;
-        let sums = Shared::new(sums);
-        parallel::run(parts, |index, scratch| {
-            // SAFETY: each task has sums of its own.
-            let sums = self.sums(unsafe { sums.slice(index * size, size) });
+        parallel::chunks(sums, size, |index, sums, scratch| {
+            let sums = self.sums(sums);
             let [inputs, gradients] = self.sizes();
             let [inputs, gradients, buffer] =
                 scratch.slices([inputs, gradients, self.maps.buffer(self.level)]);
@@ -251,7 +246,7 @@ struct Finish<'a, 'b> {
     /// `[parts][36][inputs][outputs]`
     sums: &'a [f32],
     first: usize,
-    turned: &'b mut [f32],
+    transposed: &'b mut [f32],
     target: &'b mut [f32],
 }
 
@@ -262,7 +257,7 @@ impl Kernel for Finish<'_, '_> {
     fn run<V: Vector>(self) {
         let Maps { inputs, outputs, .. } = *self.job.maps;
         let matrix = Matrices::distance(inputs, outputs);
-        let turned = &mut self.turned[..inputs * 9 * V::LANES];
+        let transposed = &mut self.transposed[..inputs * 9 * V::LANES];
         for input in 0..inputs {
             transform::both_axes::<transform::KernelAdjoint, V, _, _>(
                 #[inline(always)]
@@ -279,11 +274,11 @@ impl Kernel for Finish<'_, '_> {
                 |row, column, value| {
                     let place = (input * 9 + row * 3 + column) * V::LANES;
                     // SAFETY: nine vectors for each input.
-                    unsafe { value.store(turned.as_mut_ptr().wrapping_add(place)) };
+                    unsafe { value.store(transposed.as_mut_ptr().wrapping_add(place)) };
                 },
             );
         }
         let (width, channels) = (V::LANES, V::LANES);
-        ToDensePlanes { source: turned, width, channels, target: self.target }.run::<V>();
+        ToDensePlanes { source: transposed, width, channels, target: self.target }.run::<V>();
     }
 }
