@@ -53,3 +53,9 @@ impl Share {
         at(self.rank)..at(self.rank + 1)
     }
 }
+
+impl Default for Share {
+    fn default() -> Self {
+        Self::WHOLE
+    }
+}

@@ -322,9 +322,9 @@ fn setting_for(error: &clap::Error, rendered: &str, recipe: Option<&Recipe>) -> 
     }
     let name = bare.unwrap_or(name).replace('-', "_");
     let name = usual_name(&name);
-    let recipes = recipe.map_or(registry::RECIPES, std::slice::from_ref);
-    let mut keys: Vec<String> =
-        recipes.iter().flat_map(|recipe| recipe.settings().into_keys()).collect();
+    let recipes = registry::RECIPES.into_iter();
+    let recipes = recipes.filter(|other| recipe.is_none_or(|recipe| recipe.name == other.name));
+    let mut keys: Vec<String> = recipes.flat_map(|recipe| recipe.settings().into_keys()).collect();
     keys.retain(|key| key == name || key.rsplit('.').next() == Some(name));
     // Where several tables have such a key, `[training]`'s is meant most often.
     let key = keys.into_iter().min_by_key(|key| !key.starts_with("training."))?;

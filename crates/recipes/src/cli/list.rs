@@ -1,14 +1,10 @@
 //! `recipes list`.
 
 use super::output::{Output, aligned};
-use crate::{
-    Failure,
-    registry::{RECIPES, Recipe},
-};
+use crate::{Failure, registry::RECIPES};
 
 pub(super) fn run(output: &Output) -> Result<(), Failure> {
     output.result(&RECIPES, |recipes| {
-        let row = |recipe: &Recipe| [recipe.name, recipe.summary].map(str::to_owned);
-        aligned(&recipes.iter().map(row).collect::<Vec<_>>(), 2)
+        aligned(&recipes.map(|recipe| [recipe.name, recipe.summary].map(str::to_owned)), 2)
     })
 }

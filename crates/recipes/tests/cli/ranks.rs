@@ -128,7 +128,7 @@ fn a_rank_without_samples_takes_part() {
 
 #[test]
 fn a_cnn_learns_the_same() {
-    let settings = "cnn --max-steps 50 --set data.samples=2000 --set optimizer.kind=sgd \
+    let settings = "cnn --max-steps 30 --set data.samples=2000 --set optimizer.kind=sgd \
         --set optimizer.learning_rate=1e-3 --set schedule.kind=constant --set augment.rotate=10 \
         --set augment.translate=0.1";
     same_with_any_number_of_ranks(settings, &[2, 3]);
@@ -138,7 +138,7 @@ fn a_cnn_learns_the_same() {
 fn a_cnn_at_its_own_learning_rate_learns_as_in_micro_batches() {
     let folder = Folder::new();
     // Each batch falls into the same two parts, the last of the epoch too, so not even rounding differs.
-    let settings = "cnn --max-steps 50 --set data.samples=2000 --set data.residency=host \
+    let settings = "cnn --max-steps 30 --set data.samples=2000 --set data.residency=host \
         --set training.batch_size=100";
     let parts = train(&folder, 1, "parts", &format!("{settings} --set training.micro_batch=50"));
     let ranks = train(&folder, 2, "ranks", settings);
@@ -149,7 +149,7 @@ fn a_cnn_at_its_own_learning_rate_learns_as_in_micro_batches() {
 fn a_residual_network_learns_the_same_with_norms_by_the_whole_batch() {
     for shortcut in ["zeros", "convolution"] {
         let settings = format!(
-            "resnet --max-steps 50 --set model.depth=8 --set model.shortcut={shortcut} \
+            "resnet --max-steps 20 --set model.depth=8 --set model.shortcut={shortcut} \
              --set data.samples=300 --set training.batch_size=16 \
              --set training.sync_batch_norm=true --set optimizer.learning_rate=1e-4 \
              --set schedule.kind=constant"
@@ -160,8 +160,8 @@ fn a_residual_network_learns_the_same_with_norms_by_the_whole_batch() {
 
 #[test]
 fn text_generators_learn_the_same() {
-    same_with_any_number_of_ranks("lstm --max-steps 50 --set training.batch_size=32", &[2, 3]);
-    let carried = "lstm-char --max-steps 50 --set training.batch_size=7 --set model.layers=2 \
+    same_with_any_number_of_ranks("lstm --max-steps 20 --set training.batch_size=32", &[2, 3]);
+    let carried = "lstm-char --max-steps 20 --set training.batch_size=7 --set model.layers=2 \
         --set model.dropout=0.2 --set model.hidden=64";
     same_with_any_number_of_ranks(carried, &[2, 3]);
 }

@@ -84,11 +84,11 @@ impl Level {
     /// Runs the kernel with the vectors of this level.
     pub(super) fn run<K: Kernel>(self, kernel: K) -> K::Output {
         match self.0 {
+            #[cfg(target_arch = "x86_64")]
             // SAFETY: a level exists only where its instructions were detected.
-            #[cfg(target_arch = "x86_64")]
             Set::Avx512 => unsafe { x86::run_avx512(kernel) },
-            // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
+            // SAFETY: as above.
             Set::Avx2 => unsafe { x86::run_avx2(kernel) },
             Set::Portable => kernel.run::<Lanes<8>>(),
             #[cfg(test)]

@@ -320,8 +320,8 @@ unsafe fn write<V: Vector>(
     for tile in 0..across {
         let sums = sums.wrapping_add(tile * stride);
         transform::both_axes::<transform::Output, V, _, _>(
-            // SAFETY: the caller promises the sums of all tiles.
             #[inline(always)]
+            // SAFETY: the caller promises the sums of all tiles.
             |row, column| unsafe { V::load(sums.wrapping_add((row * 6 + column) * matrix)) },
             #[inline(always)]
             |row, column, value| {

@@ -138,8 +138,8 @@ impl<const N: usize> Tiled<'_, N> {
                         // SAFETY: `N` columns from each tile's first are in the buffer.
                         unsafe { V::load(buffer.as_ptr().wrapping_add(place)) }
                     },
-                    // SAFETY: the caller promises room for this tile.
                     #[inline(always)]
+                    // SAFETY: the caller promises room for this tile.
                     |row, column, value| unsafe {
                         value.store(target.wrapping_add((row * 6 + column) * matrix));
                     },
