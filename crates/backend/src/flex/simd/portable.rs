@@ -9,25 +9,10 @@ const FUSES: bool = cfg!(any(target_arch = "aarch64", target_feature = "fma"));
 #[derive(Clone, Copy)]
 pub(in crate::flex) struct Lanes<const N: usize>([f32; N]);
 
-/// A value for each lane. `array::from_fn` and `map` are calls, which the kernels would be full of.
-#[inline(always)]
-fn lanes<T: Copy + Default, const N: usize>(of: impl Fn(usize) -> T) -> [T; N] {
-    let mut values = [T::default(); N];
-    for (lane, value) in values.iter_mut().enumerate() {
-        *value = of(lane);
-    }
-    values
-}
-
 impl<const N: usize> Lanes<N> {
     #[inline(always)]
-    fn map(self, operation: impl Fn(f32) -> f32) -> Self {
-        Self(lanes(|lane| operation(self.0[lane])))
-    }
-
-    #[inline(always)]
     fn with(self, other: Self, operation: impl Fn(f32, f32) -> f32) -> Self {
-        Self(lanes(|lane| operation(self.0[lane], other.0[lane])))
+        Self(std::array::from_fn(|lane| operation(self.0[lane], other.0[lane])))
     }
 }
 
@@ -106,18 +91,19 @@ where
 
     #[inline(always)]
     fn sqrt(self) -> Self {
-        self.map(f32::sqrt)
+        Self(self.0.map(f32::sqrt))
     }
 
     #[inline(always)]
     fn round(self) -> Self {
-        self.map(f32::round_ties_even)
+        Self(self.0.map(f32::round_ties_even))
     }
 
     #[inline(always)]
     fn mul_add(self, factor: Self, addend: Self) -> Self {
         if FUSES {
-            return Self(lanes(|lane| self.0[lane].mul_add(factor.0[lane], addend.0[lane])));
+            let lane = |lane: usize| self.0[lane].mul_add(factor.0[lane], addend.0[lane]);
+            return Self(std::array::from_fn(lane));
         }
         self.mul(factor).add(addend)
     }
@@ -125,44 +111,44 @@ where
     #[inline(always)]
     fn neg_mul_add(self, factor: Self, addend: Self) -> Self {
         if FUSES {
-            return self.map(|lane| -lane).mul_add(factor, addend);
+            return Self(self.0.map(|lane| -lane)).mul_add(factor, addend);
         }
         addend.sub(self.mul(factor))
     }
 
     #[inline(always)]
     fn power_of_two(self) -> Self {
-        self.map(|exponent| f32::from_bits(((exponent as i32 + 127) as u32) << 23))
+        Self(self.0.map(|exponent| f32::from_bits(((exponent as i32 + 127) as u32) << 23)))
     }
 
     #[inline(always)]
     fn greater(self, other: Self) -> Self::Mask {
-        lanes(|lane| self.0[lane] > other.0[lane])
+        std::array::from_fn(|lane| self.0[lane] > other.0[lane])
     }
 
     #[inline(always)]
     fn at_least(self, other: Self) -> Self::Mask {
-        lanes(|lane| self.0[lane] >= other.0[lane])
+        std::array::from_fn(|lane| self.0[lane] >= other.0[lane])
     }
 
     #[inline(always)]
     fn equal(self, other: Self) -> Self::Mask {
-        lanes(|lane| self.0[lane] == other.0[lane])
+        std::array::from_fn(|lane| self.0[lane] == other.0[lane])
     }
 
     #[inline(always)]
     fn is_nan(self) -> Self::Mask {
-        lanes(|lane| self.0[lane].is_nan())
+        self.0.map(f32::is_nan)
     }
 
     #[inline(always)]
     fn either(mask: Self::Mask, other: Self::Mask) -> Self::Mask {
-        lanes(|lane| mask[lane] || other[lane])
+        std::array::from_fn(|lane| mask[lane] || other[lane])
     }
 
     #[inline(always)]
     fn select(mask: Self::Mask, yes: Self, no: Self) -> Self {
-        Self(lanes(|lane| if mask[lane] { yes.0[lane] } else { no.0[lane] }))
+        Self(std::array::from_fn(|lane| if mask[lane] { yes.0[lane] } else { no.0[lane] }))
     }
 
     #[inline(always)]
@@ -173,28 +159,27 @@ where
     #[inline(always)]
     fn unzip(self, other: Self) -> [Self; 2] {
         let at = |index: usize| if index < N { self.0[index] } else { other.0[index - N] };
-        [Self(lanes(|lane| at(2 * lane))), Self(lanes(|lane| at(2 * lane + 1)))]
+        [0, 1].map(|first| Self(std::array::from_fn(|lane| at(2 * lane + first))))
     }
 
     #[inline(always)]
     fn zip(self, other: Self) -> [Self; 2] {
         let at = |index: usize| [self, other][index % 2].0[index / 2];
-        [Self(lanes(at)), Self(lanes(|lane| at(N + lane)))]
+        [0, N].map(|first| Self(std::array::from_fn(|lane| at(first + lane))))
     }
 
     // SAFETY: the caller's duty, as in the trait.
     #[inline(always)]
     unsafe fn load_bytes(source: *const u8) -> Self {
         // SAFETY: the caller promises `N` bytes.
-        let bytes = unsafe { source.cast::<[u8; N]>().read() };
-        Self(lanes(|lane| f32::from(bytes[lane])))
+        Self(unsafe { source.cast::<[u8; N]>().read() }.map(f32::from))
     }
 
     // SAFETY: the caller's duty, as in the trait.
     #[inline(always)]
     unsafe fn store_bytes(self, target: *mut u8) {
         // SAFETY: as in `load_bytes`.
-        unsafe { target.cast::<[u8; N]>().write(lanes(|lane| self.0[lane] as u8)) };
+        unsafe { target.cast::<[u8; N]>().write(self.0.map(|lane| lane as u8)) };
     }
 
     #[inline(always)]
@@ -205,8 +190,6 @@ where
     #[inline(always)]
     fn transpose(block: &mut Self::Block) {
         let rows = *block;
-        for (row, lanes_of_row) in block.iter_mut().enumerate() {
-            *lanes_of_row = Self(lanes(|lane| rows[lane].0[row]));
-        }
+        *block = std::array::from_fn(|row| Self(std::array::from_fn(|lane| rows[lane].0[row])));
     }
 }
