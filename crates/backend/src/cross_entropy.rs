@@ -44,10 +44,12 @@ pub(crate) fn composed_backward<B: Backend>(
     primitive(everywhere.scatter(1, targets, gradient.neg(), IndexingUpdateOp::Add))
 }
 
+type Recorded<B, C> = FloatTensor<Autodiff<B, C>>;
+
 pub(crate) fn recorded<B: Backend, C: CheckpointStrategy>(
-    logits: FloatTensor<Autodiff<B, C>>,
+    logits: Recorded<B, C>,
     targets: IntTensor<B>,
-) -> (FloatTensor<Autodiff<B, C>>, FloatTensor<Autodiff<B, C>>) {
+) -> (Recorded<B, C>, Recorded<B, C>) {
     let recording = tape::begin::<B, C, _, 1>([&logits], |(probabilities, targets), gradient| {
         [Some(B::fused_cross_entropy_backward(probabilities, targets, gradient))]
     });

@@ -122,12 +122,7 @@ fn any_number_of_threads_computes_the_same_bits() {
         ([5, 3, 17, 16], [20, 3, 3, 3], 1),
         ([5, 16, 12, 13], [32, 16, 3, 3], 2),
     ] {
-        let options = Conv2dOptions {
-            stride: [stride; 2],
-            padding: [1, 1],
-            relu: true,
-            ..Default::default()
-        };
+        let options = Conv2dOptions { stride: [stride; 2], padding: [1, 1], relu: true };
         let run = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| {
@@ -169,8 +164,7 @@ fn gradients_equal_finite_differences() {
     if !["cpu", "ndarray"].contains(&NAME) {
         return;
     }
-    let options =
-        Conv2dOptions { stride: [2, 1], padding: [1, 0], relu: true, ..Default::default() };
+    let options = Conv2dOptions { stride: [2, 1], padding: [1, 0], relu: true };
     let Tensors { input, weight, bias } = tensors([2, 3, 7, 6], [4, 3, 3, 2]);
     let leaves = Tensors {
         input: double(&input).require_grad(),

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use store::{
     AppendLog, FileLock, StoreError, TensorFile, create_directory, create_new_directory,
-    is_unfinished, remove, write_whole,
+    is_unfinished, remove, whole_lines, write_whole,
 };
 use training::{Event, Keeper, Observer, ObserverError};
 
@@ -336,19 +336,6 @@ impl Keeper for RunDirectory {
     }
 }
 
-/// The bytes of a log's whole lines, at most `length`; 0 where it is gone.
-fn whole_lines(path: &Path, length: u64) -> Result<u64, StoreError> {
-    let bytes = match fs::read(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
-        read => {
-            read.map_err(|source| StoreError::Io { action: "read", path: path.to_owned(), source })?
-        }
-    };
-    let length = usize::try_from(length).unwrap_or(usize::MAX);
-    let kept = &bytes[..bytes.len().min(length)];
-    Ok(kept.iter().rposition(|&byte| byte == b'\n').map_or(0, |last| last as u64 + 1))
-}
-
 /// Refuses a directory for a new run if it is not empty.
 ///
 /// # Errors
@@ -487,25 +474,6 @@ mod tests {
         fs::remove_dir_all(&runs).unwrap();
         drop(Reserved::below(&runs, "mlp").unwrap());
         assert!(!runs.exists());
-    }
-
-    #[test]
-    fn what_is_left_of_a_log_ends_with_a_line() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a.csv");
-        assert_eq!(whole_lines(&path, 9).unwrap(), 0);
-        for (left, length, expected) in [
-            ("1,10\n2,20\n", 10, 10),
-            ("1,10\n2,20\n3,30\n", 10, 10),
-            ("1,10\n2,20", 10, 5),
-            // It grew from another end than the checkpoint knows.
-            ("1,10\n2,20\n3,30\n", 12, 10),
-            ("1,", 10, 0),
-            ("", 10, 0),
-        ] {
-            fs::write(&path, left).unwrap();
-            assert_eq!(whole_lines(&path, length).unwrap(), expected, "{left:?}");
-        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! A log that grows by whole lines or records.
 
 use std::{
-    fs::{File, OpenOptions},
+    fs::{self, File, OpenOptions},
     io::{self, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
 };
@@ -109,6 +109,21 @@ fn cut(file: &mut File, length: u64) -> io::Result<()> {
     file.seek(SeekFrom::Start(length)).map(drop)
 }
 
+/// The bytes of a log's whole lines among its first `length`; 0 where there is no log.
+///
+/// # Errors
+///
+/// Where it cannot be read.
+pub fn whole_lines(path: &Path, length: u64) -> Result<u64, StoreError> {
+    let bytes = match fs::read(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+        read => read.map_err(StoreError::io("read", path))?,
+    };
+    let length = usize::try_from(length).unwrap_or(usize::MAX);
+    let kept = &bytes[..bytes.len().min(length)];
+    Ok(kept.iter().rposition(|&byte| byte == b'\n').map_or(0, |last| last as u64 + 1))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -157,5 +172,24 @@ mod tests {
         let error = AppendLog::reopen(&path, 9).unwrap_err().to_string();
         assert!(error.ends_with("log`: it has 8 bytes, and had 9"), "{error}");
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "one\ntwo\n");
+    }
+
+    #[test]
+    fn what_is_left_of_a_log_ends_with_a_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.csv");
+        assert_eq!(whole_lines(&path, 9).unwrap(), 0);
+        for (left, length, expected) in [
+            ("1,10\n2,20\n", 10, 10),
+            ("1,10\n2,20\n3,30\n", 10, 10),
+            ("1,10\n2,20", 10, 5),
+            // It grew from another end than the checkpoint knows.
+            ("1,10\n2,20\n3,30\n", 12, 10),
+            ("1,", 10, 0),
+            ("", 10, 0),
+        ] {
+            fs::write(&path, left).unwrap();
+            assert_eq!(whole_lines(&path, length).unwrap(), expected, "{left:?}");
+        }
     }
 }

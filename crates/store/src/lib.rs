@@ -30,7 +30,7 @@ mod number_type;
 mod tensor_file;
 
 pub use crate::{
-    append::AppendLog,
+    append::{AppendLog, whole_lines},
     directory::{previous_name, write_directory},
     error::StoreError,
     hash::{Hasher, sha256_hex, sha256_hex_of, sha256_hex_of_values},
