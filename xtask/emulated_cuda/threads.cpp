@@ -112,12 +112,21 @@ bool release_from_barriers(unsigned first, unsigned last) {
     return released;
 }
 
+// The place of `i` among those from `first` to `last` in the order in which they run: every second block
+// goes from the last to the first, so that a value that is read before another thread has written it is
+// seen whichever of the two comes first.
+unsigned in_order(unsigned i, unsigned first, unsigned last) {
+    return blockIdx.x % 2 ? first + (last - 1 - i) : i;
+}
+
 // Runs a warp's threads until each waits for the block, for a barrier, for others of the warp that do so,
 // or has returned.
 void run_warp(unsigned first, unsigned last) {
     for (;;) {
-        for (unsigned i = first; i < last; ++i)
-            if (fibers[i]->state == State::Ready) resume(*fibers[i]);
+        for (unsigned i = first; i < last; ++i) {
+            Fiber& fiber = *fibers[in_order(i, first, last)];
+            if (fiber.state == State::Ready) resume(fiber);
+        }
         if (release_from_barriers(first, last)) continue;
         if (some(first, last, State::InStep)) {
             release(first, last, State::InStep);
@@ -143,8 +152,10 @@ void run_block_in_turns(unsigned threads) {
     unsigned count = (threads + WARP - 1) / WARP;
     for (unsigned i = 0; i < count; ++i) std::memset(warps[i].there, 0, sizeof warps[i].there);
     for (;;) {
-        for (unsigned warp = 0; warp < count; ++warp)
+        for (unsigned i = 0; i < count; ++i) {
+            unsigned warp = in_order(i, 0, count);
             run_warp(warp * WARP, std::min(threads, (warp + 1) * WARP));
+        }
         if (release_from_barriers(0, threads)) continue;
         if (some(0, threads, State::AtBarrier))
             emulated_end("threads wait at a barrier at which too few arrive");
@@ -159,7 +170,8 @@ void run_block(unsigned shared_bytes) {
     emulated_shared_bytes = shared_bytes;
     unsigned threads = blockDim.x * blockDim.y * blockDim.z;
     if (kernel_running->waits) return run_block_in_turns(threads);
-    for (unsigned i = 0; i < threads; ++i) {
+    for (unsigned place = 0; place < threads; ++place) {
+        unsigned i = in_order(place, 0, threads);
         threadIdx = {i % blockDim.x, i / blockDim.x % blockDim.y, i / blockDim.x / blockDim.y};
         kernel_running->thread(arguments_running);
     }

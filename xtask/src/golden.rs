@@ -4,7 +4,7 @@
 use anyhow::ensure;
 use xshell::{Shell, cmd};
 
-use crate::program::UNOPTIMISED;
+use crate::program::{UNOPTIMISED, of_backend};
 
 /// The scripts that make golden values, each beside its own, as a git pathspec.
 const GENERATORS: &str = ":(glob)crates/*/tests/golden/**/*.py";
@@ -23,8 +23,7 @@ const TESTS: [&str; 6] = [
 
 /// Compares operations, networks and augmentation on a backend with PyTorch's values.
 pub(crate) fn hold(shell: &Shell, backend: &str) -> anyhow::Result<()> {
-    // Of the whole workspace, so that the tests' build of the dependencies is used.
-    let options = ["--workspace", "--features", &format!("backend/{backend}")];
+    let options = of_backend(backend);
     Ok(cmd!(shell, "cargo test {UNOPTIMISED...} {options...} {TESTS...}").run()?)
 }
 

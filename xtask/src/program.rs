@@ -9,6 +9,13 @@ use xshell::{Shell, cmd};
 /// most is compiled without optimisation.
 pub(crate) const UNOPTIMISED: [&str; 2] = ["--config", "xtask/unoptimised.toml"];
 
+/// Options of cargo with which whatever is built for a backend shares the dependencies: with the tests, and
+/// with what is built for the other GPUs.
+pub(crate) fn of_backend(backend: &str) -> [String; 3] {
+    let gpus = if ["wgpu", "cuda"].contains(&backend) { ",xtask/gpus" } else { "" };
+    ["--workspace".into(), "--features".into(), format!("recipes/{backend}{gpus}")]
+}
+
 /// Builds `recipes` and returns its path; in the profile `dev` one for a GPU is not optimised.
 ///
 /// - `feature`: the backend, if not the default, or `mpi`
@@ -23,10 +30,14 @@ pub(crate) fn build(
             let workspace = ["--workspace", "--bin", "recipes", "--features", "recipes/mpi"];
             cmd!(shell, "cargo build {workspace...} --profile {profile}").run()?
         }
-        // By README's command for a GPU, so that its build of the dependencies is used.
+        Some(backend) if profile == "dev" => {
+            let options = of_backend(backend);
+            cmd!(shell, "cargo build {UNOPTIMISED...} {options...} --bin recipes").run()?
+        }
+        // By README's command for a GPU, so that its build is used.
         Some(feature) => {
             let package = ["--package", "recipes", "--features", feature, "--profile", profile];
-            cmd!(shell, "cargo build {UNOPTIMISED...} {package...}").run()?
+            cmd!(shell, "cargo build {package...}").run()?
         }
         // Built as by the tests.
         None => cmd!(shell, "cargo build --workspace --bin recipes --profile {profile}").run()?,

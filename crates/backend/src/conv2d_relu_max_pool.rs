@@ -30,12 +30,11 @@ pub(crate) fn composed<B: Backend>(
 pub(crate) fn composed_backward<B: Backend>(
     mut saved: Conv2dSaved<B>,
     indices: IntTensor<B>,
-    mut gradient: FloatTensor<B>,
+    gradient: FloatTensor<B>,
 ) -> Conv2dGradients<B> {
+    let output = saved.output.take().expect("what the forward pass returned");
     // ReLU zeroes a window's gradient if its maximum is not above zero.
-    if let Some(output) = saved.output.take() {
-        gradient = B::relu_backward(output, gradient);
-    }
+    let gradient = B::relu_backward(output, gradient);
     let map = map_shape(&saved.input.shape(), &saved.weight.shape(), &saved.options);
     let gradient =
         max_pool2d::composed_backward::<B>(indices, gradient, map, &PoolOptions::square(2));

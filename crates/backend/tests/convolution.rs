@@ -118,6 +118,7 @@ fn gradients_are_those_of_the_tensors_that_ask_for_them() {
 fn any_number_of_threads_computes_the_same_bits() {
     for (input, weight, stride) in [
         ([5, 16, 12, 12], [32, 16, 3, 3], 1),
+        ([5, 16, 11, 13], [32, 16, 3, 3], 1),
         ([5, 64, 6, 6], [96, 64, 3, 3], 1),
         ([5, 3, 17, 16], [20, 3, 3, 3], 1),
         ([5, 16, 12, 13], [32, 16, 3, 3], 2),
@@ -127,10 +128,14 @@ fn any_number_of_threads_computes_the_same_bits() {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| {
                 let tensors = tensors(input, weight);
-                results(&tensors, |t| {
+                let apart = results(&tensors, |t| {
                     let map = conv2d(t.input, t.weight, Some(t.bias), &options);
                     max_pool2d(map, &PoolOptions::square(2))
-                })
+                });
+                let at_once = results(&tensors, |t| {
+                    conv2d_relu_max_pool(t.input, t.weight, t.bias, &options)
+                });
+                [apart, at_once]
             })
         };
         assert_eq!(run(1), run(2));

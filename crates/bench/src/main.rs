@@ -56,7 +56,7 @@ struct RunArguments {
     /// A folder where a GPU backend caches kernels [default: that of `recipes`]
     #[arg(long, value_name = "FOLDER")]
     kernels: Option<PathBuf>,
-    /// At most three steps each, and no variants of PyTorch: shows that everything runs; the times
+    /// At most three steps each, and no compiled PyTorch: shows that everything runs; the times
     /// mean nothing
     #[arg(long)]
     quick: bool,

@@ -58,8 +58,8 @@ pub struct Options {
     pub scratch: PathBuf,
     /// Where a GPU backend caches kernels, if anywhere.
     pub kernels: Option<PathBuf>,
-    /// At most three steps a round, and no variants of PyTorch: shows that everything runs; the
-    /// times mean nothing.
+    /// At most three steps a round, and no compiled PyTorch: shows that everything runs; the times
+    /// mean nothing.
     pub quick: bool,
 }
 
@@ -145,9 +145,8 @@ impl Bench {
             exchange.write(folder, threads)?;
         }
         let job = trial.job(folder, self.options.quick)?;
-        // The variants of PyTorch take longer than all else of a quick run.
-        let left_out =
-            |peer| self.options.quick && !matches!(peer, Peer::Pytorch | Peer::Tensorflow);
+        // Compiling takes longer than all else of a quick run.
+        let left_out = |peer| self.options.quick && peer == Peer::PytorchCompiled;
         let peers: Vec<Peer> = trial
             .peers
             .iter()

@@ -134,9 +134,13 @@ impl InferenceError {
             Self::TooLargeForOnnx { .. } => {
                 Some("write it as safetensors, with `model_file`".to_owned())
             }
-            Self::Sampling { .. } => {
-                Some("0.8 is usual for `temperature`, and 0.9 for `top_p`".to_owned())
-            }
+            Self::Sampling { setting, .. } => match *setting {
+                "temperature" => {
+                    Some("0 takes the likeliest, 1 chooses as the model expects".to_owned())
+                }
+                "top_p" => Some("0.9 is usual".to_owned()),
+                _ => None,
+            },
             Self::Prompt(error) => Some(error.help()),
         }
     }

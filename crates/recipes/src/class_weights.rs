@@ -11,11 +11,10 @@ use crate::numbers::grouped;
 const UNEQUAL: usize = 10;
 
 /// The value of `data.class_weights`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClassWeighting {
     /// Each sample counts as much as any other.
-    #[default]
     Equal,
     /// Each class counts as much as any other, however few samples it has.
     Balanced,

@@ -27,7 +27,7 @@ use crate::{
 };
 
 /// Decoded images of a folder up to this size stay in memory.
-const IN_MEMORY_BYTES: usize = 2 << 30;
+pub(crate) const IN_MEMORY_BYTES: usize = 2 << 30;
 
 type Source = Arc<dyn ImageSource>;
 
@@ -60,11 +60,12 @@ impl ImageSet {
     ///
     /// Any problem with the data.
     pub fn read(data: &ImageData, seed: u64, progress: &mut Progress<'_>) -> Result<Self, Failure> {
-        let found = Found::read(data, seed, progress)?;
+        let found = Found::read(data, seed, [IN_MEMORY_BYTES; 2], progress)?;
         let fingerprint = found.fingerprint(data, seed)?;
         let fit = |source| fit(source, data);
         let mut notes = Vec::from_iter(data.note_on_size(FOLDER_SIDE));
         notes.extend(found.notes);
+        notes.extend(found.notes_on_cache);
         notes.extend(notes_on_skipped(&found.skipped));
         let train = fit(found.train);
         let (train, validation) = match found.validation {
@@ -154,9 +155,14 @@ impl ImageSet {
     }
 }
 
+/// Bytes of decoded images.
+fn bytes(images: &dyn ImageSource) -> usize {
+    images.labels().len() * images.shape().bytes()
+}
+
 /// Bytes of a split's images, if they are to lie on the device.
 pub(crate) fn bytes_on_device(split: &Source, data: &ImageData) -> usize {
-    let bytes = split.labels().len() * split.shape().bytes();
+    let bytes = bytes(&**split);
     if data.residency.is_on_device(bytes) { bytes } else { 0 }
 }
 
@@ -198,7 +204,9 @@ pub(crate) fn read_given(
         let source = fit(Arc::new(test), data);
         return Ok(GivenImages { source, split: Some("test"), notes: Vec::new() });
     }
-    let Found { train, validation, test, notes, .. } = Found::read(data, seed, progress)?;
+    let in_memory = [IN_MEMORY_BYTES; 2];
+    let Found { train, validation, test, notes, .. } =
+        Found::read(data, seed, in_memory, progress)?;
     let (source, split) = to_measure(train, validation, test);
     Ok(GivenImages { source: fit(source, data), split, notes })
 }
@@ -245,7 +253,9 @@ fn measured_of_folder(
 ) -> Result<GivenImages, Failure> {
     let mut notes = Vec::from_iter(folder.note());
     let (folder, split) = to_measure(folder.train, folder.validation, folder.test);
-    let (source, skipped) = decode(folder, data, progress, &mut notes)?;
+    notes.extend(folder.notes());
+    let (source, skipped) = decode(folder, data, IN_MEMORY_BYTES, progress)?;
+    notes.extend(note_on_cache(bytes(&*source), data.cache.is_some()));
     notes.extend(notes_on_skipped(&skipped));
     Ok(GivenImages { source: fit(source, data), split, notes })
 }
@@ -295,6 +305,7 @@ pub(crate) struct Found {
     pub(crate) validation: Option<Source>,
     pub(crate) test: Option<Source>,
     pub(crate) notes: Vec<String>,
+    notes_on_cache: Vec<String>,
     shared: Vec<SharedFiles>,
     /// Of all splits.
     pub(crate) skipped: Vec<SkippedImage>,
@@ -307,9 +318,13 @@ impl Found {
     }
 
     /// As [`ImageSet::read`], but nothing is resized, unless it is a picture of a folder, nor held out.
+    ///
+    /// - `in_memory`: bytes up to which decoded images of a folder stay in memory, of those to train on
+    ///   and of each split of others
     pub(crate) fn read(
         data: &ImageData,
         seed: u64,
+        in_memory: [usize; 2],
         progress: &mut Progress<'_>,
     ) -> Result<Self, Failure> {
         let path = data.path.clone().unwrap_or_default();
@@ -328,7 +343,7 @@ impl Found {
             ImageOrigin::Idx => read_idx(&path)?,
             ImageOrigin::Cifar10 => read_cifar10(&path)?,
             ImageOrigin::ImageFolder => {
-                return Self::read_folder(data, seed, progress);
+                return Self::read_folder(data, seed, in_memory, progress);
             }
         };
         Ok(Self {
@@ -336,6 +351,7 @@ impl Found {
             validation: None,
             test: splits.test.map(|test| Arc::new(test) as Source),
             notes: Vec::new(),
+            notes_on_cache: Vec::new(),
             shared: Vec::new(),
             skipped: Vec::new(),
         })
@@ -344,18 +360,23 @@ impl Found {
     fn read_folder(
         data: &ImageData,
         seed: u64,
+        [trained, others]: [usize; 2],
         progress: &mut Progress<'_>,
     ) -> Result<Self, Failure> {
         let folder = open_image_folder(&data.folder_options())?;
-        let (mut notes, mut skipped) = (Vec::from_iter(folder.note()), Vec::new());
-        let mut decode = |folder: ImageFolder| {
-            let (source, bad) = decode(folder, data, progress, &mut notes)?;
+        let mut notes = Vec::from_iter(folder.note());
+        let (mut notes_on_cache, mut skipped) = (Vec::new(), Vec::new());
+        let mut decode = |folder: ImageFolder, in_memory| {
+            notes.extend(folder.notes());
+            let (source, bad) = decode(folder, data, in_memory, progress)?;
+            notes_on_cache.extend(note_on_cache(bytes(&*source), data.cache.is_some()));
             skipped.extend(bad);
             Ok::<_, Failure>(source)
         };
-        let train = decode(folder.train)?;
-        let validation = folder.validation.map(&mut decode).transpose()?;
-        let test = folder.test.map(&mut decode).transpose()?;
+        let train = decode(folder.train, trained)?;
+        let mut other = |folder| decode(folder, others);
+        let validation = folder.validation.map(&mut other).transpose()?;
+        let test = folder.test.map(other).transpose()?;
         let splits = [Some(&train), validation.as_ref(), test.as_ref()];
         let shared = shared_images(splits.map(|split| split.map(|split| split.folder())));
         notes.extend(shared.iter().map(SharedFiles::note));
@@ -366,7 +387,7 @@ impl Found {
         }
         let source = |split| split as Source;
         let (validation, test) = (validation.map(source), test.map(source));
-        Ok(Self { train, validation, test, notes, shared, skipped })
+        Ok(Self { train, validation, test, notes, notes_on_cache, shared, skipped })
     }
 }
 
@@ -380,20 +401,17 @@ fn hash(folder: &ImageFolder, progress: &mut Progress<'_>) -> Result<(), DataErr
 fn decode(
     folder: ImageFolder,
     data: &ImageData,
+    in_memory: usize,
     progress: &mut Progress<'_>,
-    notes: &mut Vec<String>,
 ) -> Result<(Arc<PreparedImages>, Vec<SkippedImage>), Failure> {
-    notes.extend(folder.notes());
-    let bytes = folder.shape().bytes() * folder.labels().len();
     if data.cache.is_some() {
         hash(&folder, progress)?;
     }
     let mut progress = |done, of| progress("decoding images", done, of);
     let (images, report) = match data.cache {
-        None if bytes <= IN_MEMORY_BYTES => folder.load(&mut progress)?,
+        None if bytes(&folder) <= in_memory => folder.load(&mut progress)?,
         _ => folder.prepare(&mut progress)?,
     };
-    notes.extend(note_on_cache(bytes, data.cache.is_some()));
     Ok((Arc::new(images), report.skipped))
 }
 

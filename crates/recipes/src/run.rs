@@ -73,6 +73,8 @@ impl<'a> Start<'a> {
         };
         self.stop_if_asked()?;
         if self.resumes {
+            // First, since the data may be other only because of them.
+            self.refuse_changed_choices(&resolved.toml)?;
             self.refuse_other_data(data)?;
         }
         // A rank that cannot read its data ends all ranks before there is a directory.
@@ -485,10 +487,18 @@ mod tests {
                 assert!(failing_write > 80, "only {failing_write} writes");
                 break;
             }
-            let failure = result.unwrap_err();
-            assert!(failure.to_string().contains("injected"), "{failure}");
-            let begun = directory.join("config.toml").exists();
-            train(&directory, begun).unwrap();
+            match result {
+                // What is superfluous may stay.
+                Ok(_) => {
+                    let warnings = Record::read(&directory).unwrap().warnings;
+                    assert!(warnings.iter().any(|told| told.contains("injected")), "{warnings:?}");
+                }
+                Err(failure) => {
+                    assert!(failure.to_string().contains("injected"), "{failure}");
+                    let begun = directory.join("config.toml").exists();
+                    train(&directory, begun).unwrap();
+                }
+            }
             assert_eq!(outcome(&directory), outcome(&straight), "write {failing_write}");
         }
     }

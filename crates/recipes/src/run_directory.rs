@@ -212,10 +212,10 @@ impl RunDirectory {
             (metrics, metrics_bytes, mark.metrics_bytes),
         ] {
             if kept < had {
-                self.lost.push(format!(
-                    "`{}` has lost its last lines, and the run goes on without them",
-                    path.display()
-                ));
+                let what = if kept == 0 { "all its lines" } else { "its last lines" };
+                let path = path.display();
+                self.lost
+                    .push(format!("`{path}` has lost {what}, and the run goes on without them"));
             }
         }
         Ok(())

@@ -63,6 +63,15 @@ pub(crate) fn refuse_changes_of_file(
     refuse_changed(&began_with, &now)
 }
 
+/// As [`refuse_changes`], by the settings as a run has them on file and as they are once the recipe has
+/// made its choices. What the file leaves open is no change.
+pub(crate) fn refuse_changed_choices(began_with: &Value, now: &Value) -> Result<(), Failure> {
+    let (mut began_with, mut now) = (leaves(began_with), leaves(now));
+    began_with.retain(|_, value| value != "");
+    now.retain(|key, _| began_with.contains_key(key));
+    refuse_changed(&began_with, &now)
+}
+
 fn refuse_changed(
     began_with: &BTreeMap<String, Value>,
     now: &BTreeMap<String, Value>,

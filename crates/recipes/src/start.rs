@@ -8,6 +8,7 @@ use backend::{
 };
 use data::{Batching, SharedFiles, refuse_shared};
 use serde::Serialize;
+use serde_json::Value;
 use training::{Event, Group, Observer, Stop};
 
 use crate::{
@@ -16,7 +17,7 @@ use crate::{
     record::{config_of, data_hash},
     registry::Recipe,
     run_directory::{CONFIG, INITIAL},
-    settings::refuse_changes_of_file,
+    settings::{refuse_changed_choices, refuse_changes_of_file},
     shell::quoted_path,
 };
 
@@ -125,11 +126,23 @@ impl<'a> Start<'a> {
         recipe: &Recipe,
         config: &impl Serialize,
     ) -> Result<(), Failure> {
-        let began_with = config_of(&self.directory).ok();
-        let began_with = began_with.and_then(|text| toml::from_str(&text).ok());
         let now = to_toml(config).ok().and_then(|text| toml::from_str(&text).ok());
-        let (Some(began_with), Some(now)) = (began_with, now) else { return Ok(()) };
+        let (Some(began_with), Some(now)) = (self.on_file(), now) else { return Ok(()) };
         refuse_changes_of_file(&recipe.settings(), &began_with, &now)
+    }
+
+    /// Refuses to go on where the recipe chooses otherwise than the run has on file, if it has anything.
+    ///
+    /// - `config`: the settings with all choices made, as TOML
+    pub(crate) fn refuse_changed_choices(&self, config: &str) -> Result<(), Failure> {
+        let now = toml::from_str(config).ok();
+        let (Some(began_with), Some(now)) = (self.on_file(), now) else { return Ok(()) };
+        refuse_changed_choices(&began_with, &now)
+    }
+
+    /// The settings that the run began with.
+    fn on_file(&self) -> Option<Value> {
+        toml::from_str(&config_of(&self.directory).ok()?).ok()
     }
 
     /// Refuses to go on with other data than the run began with.

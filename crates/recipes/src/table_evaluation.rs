@@ -34,7 +34,7 @@ pub(crate) fn table_losses<B: Backend>(
 }
 
 /// What the metrics beside the loss are means of: whether the class is predicted, or the absolute error
-/// of a value and twice its squared error.
+/// of a value and its squared error, which is given for `rmse` and again for `r2`.
 ///
 /// - `outputs`: `[batch, outputs]`
 /// - `losses`: `[batch]`

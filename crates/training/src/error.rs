@@ -94,7 +94,7 @@ pub enum TrainError {
         /// Epochs begun, or updates made.
         done: u64,
     },
-    /// A file could not be written or removed.
+    /// A file could not be written.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// What was written does not read back, or cannot be read at all.

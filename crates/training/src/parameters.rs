@@ -48,7 +48,9 @@ impl Parameter {
         };
         model.visit(&mut collect);
         let Collect { parameters, problem, .. } = collect;
-        problem.map_or(Ok(()), Err)?;
+        if let Some(problem) = problem {
+            return Err(problem);
+        }
         let is_empty =
             |prefix: &str| !parameters.iter().any(|known| begins_with(&known.path, prefix));
         match config.groups.iter().find(|group| is_empty(&group.prefix)) {

@@ -20,7 +20,7 @@ use self::outcome::Outcome;
 use crate::{
     emulated_cuda::Device,
     golden,
-    program::{self, UNOPTIMISED},
+    program::{self, UNOPTIMISED, of_backend},
 };
 
 #[derive(Args)]
@@ -183,11 +183,8 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
 
 /// Compares a backend's kernels with the CPU's.
 fn hold_kernels(shell: &Shell, backend: &str) -> anyhow::Result<()> {
-    // With `recipes`, so that its program's build of the dependencies is used.
-    let packages = ["--package", "backend", "--package", "recipes"];
-    let feature = format!("recipes/{backend}");
-    let tests = ["--features", &feature, "--test", "kernels_equal_flex"];
-    Ok(cmd!(shell, "cargo test {UNOPTIMISED...} {packages...} {tests...}").run()?)
+    let options = of_backend(backend);
+    Ok(cmd!(shell, "cargo test {UNOPTIMISED...} {options...} --test kernels_equal_flex").run()?)
 }
 
 /// One of the two programs. Each has a cache of its own: features that one computed would hide what the

@@ -210,8 +210,7 @@ impl Exchange {
     pub(crate) fn write(mut self, folder: &Path, threads: usize) -> anyhow::Result<()> {
         self.case.threads = threads;
         let pair = |name: &str, inputs, targets| {
-            let tensors = [("inputs", inputs), ("targets", targets)];
-            let tensors = tensors.map(|(name, tensor)| (name.to_owned(), tensor)).into();
+            let tensors = [("inputs".to_owned(), inputs), ("targets".to_owned(), targets)].into();
             TensorFile { tensors, ..TensorFile::default() }.write(&folder.join(name))
         };
         if let Some((inputs, targets)) = self.held_out {

@@ -11,6 +11,7 @@ use inference::{Model, Sampling};
 use serde::Serialize;
 
 use super::{
+    arguments::at_least,
     model::model_of,
     output::{Output, print, print_note},
 };
@@ -31,8 +32,8 @@ pub(super) struct GenerateArguments {
     #[arg(long, value_name = "T", default_value_t = 0.8, allow_negative_numbers = true)]
     temperature: f64,
     /// Sample from the N likeliest tokens only, at least 1
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    top_k: Option<usize>,
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = at_least::<1>)]
+    top_k: Option<u64>,
     /// Sample from the likeliest tokens only, which together have this probability
     #[arg(long, value_name = "P", allow_negative_numbers = true)]
     top_p: Option<f64>,
@@ -77,7 +78,7 @@ impl GenerateArguments {
     fn sampling(&self) -> Sampling {
         Sampling {
             temperature: self.temperature,
-            top_k: self.top_k,
+            top_k: self.top_k.map(|tokens| usize::try_from(tokens).unwrap_or(usize::MAX)),
             top_p: self.top_p,
             seed: self.seed,
         }

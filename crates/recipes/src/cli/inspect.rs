@@ -26,7 +26,7 @@ use crate::{
     cnn,
     config::{Drawing, ImageConfig, ImageData, ImageOrigin, SettingsLayer},
     console::{Console, ProgressMode},
-    image_set::{Found, problem_with},
+    image_set::{Found, IN_MEMORY_BYTES, problem_with},
     initial_weights::FixedNetwork,
     lstm, lstm_char,
     names::shortened,
@@ -302,7 +302,12 @@ fn read_images(
         validation: Some(0.0),
         ..settings
     };
-    Found::read(&data, 0, &mut console.progress())
+    // Those held out are only counted.
+    let mut found = Found::read(&data, 0, [IN_MEMORY_BYTES, 0], &mut console.progress())?;
+    if is_drawn {
+        found.test = None; // a recipe draws as many as it is told to
+    }
+    Ok(found)
 }
 
 fn table(source: Source, splits: &TableSplits) -> Inspection {

@@ -53,7 +53,9 @@ impl SettingsLayer {
     /// An argument of `--augment`: as that of `--set`, its key one of the table `[augment]`.
     pub(crate) fn augment(argument: &str) -> Self {
         let form = "`--augment key=value`, such as `--augment rotate=15`";
-        Self::assigned(&format!("--augment {argument}"), &format!("augment.{argument}"), form)
+        let key = argument.strip_prefix("augment.").unwrap_or(argument);
+        let prefix = if key.starts_with('=') { "" } else { "augment." }; // a missing key is told
+        Self::assigned(&format!("--augment {argument}"), &format!("{prefix}{key}"), form)
     }
 
     /// Each of these arguments of `--set`.

@@ -305,6 +305,8 @@ fn what_cannot_be_inspected_is_named() {
     let augment = |setting: &str| format!("shapes --sheet shapes.png --augment {setting}");
     check(&augment("flip=1"), 2, "error: unknown key `augment.flip`, in --augment flip=1\n");
     check(&augment("rotat=15"), 2, "help: did you mean `augment.rotate`?");
+    check(&augment("augment.rotate=many"), 2, "error: `augment.rotate` must be");
+    check(&augment("=5"), 2, "in --augment =5");
     check(
         &augment("hue"),
         2,

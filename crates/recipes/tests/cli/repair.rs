@@ -61,9 +61,12 @@ fn settings_that_may_not_change_are_refused_before_data_and_checkpoint() {
     let message = "settings: `training.seed` was 0 and is 3";
     folder.run("resume run --set training.seed=3").refused(2, message);
     // Nor where the run came to nothing, as after a kill before its first checkpoint.
-    for file in ["events.jsonl", "metrics.csv", "model.safetensors", "summary.json"] {
-        fs::remove_file(folder.path("run").join(file)).unwrap();
-    }
+    let come_to_nothing = |run: &str| {
+        for file in ["events.jsonl", "metrics.csv", "model.safetensors", "summary.json"] {
+            fs::remove_file(folder.path(run).join(file)).unwrap();
+        }
+    };
+    come_to_nothing("run");
     let config = folder.read("run/config.toml");
     for (change, told) in [
         ("optimizer.learning_rate=0.5", "`optimizer.learning_rate` was 0.001 and is 0.5"),
@@ -73,6 +76,17 @@ fn settings_that_may_not_change_are_refused_before_data_and_checkpoint() {
         folder.run(&format!("resume run --set {change}")).refused(2, &message);
     }
     assert_eq!(folder.read("run/config.toml"), config);
+    // Nor where it leaves open what the run had set, if that is then chosen otherwise.
+    let set = "--set data.validation=0.3 --set training.clip_norm=0.1";
+    folder.run(&format!("{train} {set} --run-dir set")).succeeded();
+    fs::remove_dir_all(folder.path("set/checkpoints")).unwrap();
+    come_to_nothing("set");
+    for (open, told) in [
+        ("data.validation=", "`data.validation` was 0.3 and is 0.2"),
+        ("training.clip_norm=", "`training.clip_norm` was 0.1 and is \"\""),
+    ] {
+        folder.run(&format!("resume set --set {open}")).refused(2, told);
+    }
     folder.run("resume run --set training.max_steps=20").succeeded();
     assert_eq!(folder.json("run/summary.json")["steps"], 20);
 }

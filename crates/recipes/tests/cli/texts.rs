@@ -93,7 +93,11 @@ fn what_cannot_be_written_is_explained() {
     check("generate nowhere --prompt a", 3, "there is no run directory `nowhere`");
     check("generate run --prompt a --temperature -1", 2, "the `temperature` of sampling is -1");
     check("generate run --prompt a --top-p 1.5", 2, "the `top_p` of sampling is 1.5");
-    check("generate run --prompt a --top-k 0", 2, "the `top_k` of sampling is 0");
+    check(
+        "generate run --prompt a --top-k 0",
+        2,
+        "for '--top-k <N>': it is not a whole number of at least 1",
+    );
     check("generate run --prompt a --length -1", 2, "'-1' for '--length <N>'");
     check("predict run text.txt", 3, "the model reads text, not rows of a table");
     check(

@@ -23,7 +23,8 @@
 //!
 //! **Keeping.** The new directory is read back and verified. Only then are older ones removed, down
 //! to the `keep` newest and each `keep_every_epochs`-th epoch's. A directory is renamed to `.partial`
-//! before it is removed, so a half-removed one is never taken for a checkpoint.
+//! before it is removed, so a half-removed one is never taken for a checkpoint. One that the system does
+//! not let go of is named in a warning, and stays.
 //!
 //! **Resuming.** The newest checkpoint that verifies is taken; a damaged one, with a file that is
 //! missing or not what was written, is named in a warning, and if all are damaged the run is left as

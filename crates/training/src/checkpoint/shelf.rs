@@ -1,6 +1,7 @@
 //! The directory of a run's checkpoints: writing one, choosing one, and removing old ones.
 
 use std::{
+    collections::BTreeSet,
     fs, io,
     path::{Path, PathBuf},
 };
@@ -19,6 +20,7 @@ pub(crate) struct Shelf {
     config: CheckpointConfig,
     steps_per_epoch: u64,
     signature: String,
+    stuck: BTreeSet<PathBuf>, // what could not be removed, and was told
 }
 
 /// A checkpoint to resume from, and warnings about newer ones.
@@ -45,7 +47,8 @@ impl Shelf {
         steps_per_epoch: u64,
         parameters: &[Parameter],
     ) -> Self {
-        Self { directory, config, steps_per_epoch, signature: signature(parameters) }
+        let stuck = BTreeSet::new();
+        Self { directory, config, steps_per_epoch, signature: signature(parameters), stuck }
     }
 
     /// The newest checkpoint that verifies; none where there are no checkpoints.
@@ -91,12 +94,13 @@ impl Shelf {
         Ok(())
     }
 
-    /// Writes a checkpoint, verifies it, and removes those that are not to be kept.
+    /// Writes a checkpoint, verifies it, and removes those that are not to be kept. Returns why some are
+    /// still there, a sentence for each, once.
     ///
     /// # Errors
     ///
     /// Where the system refuses, or what was written does not read back.
-    pub(crate) fn write(&self, contents: Contents) -> Result<(), TrainError> {
+    pub(crate) fn write(&mut self, contents: Contents) -> Result<Vec<String>, TrainError> {
         let step = contents.state.record.step;
         let path = self.directory.join(format!("step-{step}"));
         let mut files = contents.into_files(&path)?;
@@ -110,10 +114,19 @@ impl Shelf {
         self.clear(step)
     }
 
-    /// Removes what `step`, the one just verified, makes superfluous.
-    fn clear(&self, step: u64) -> Result<(), TrainError> {
+    /// Removes what `step`, the one just verified, makes superfluous; returns why it could not remove
+    /// something, unless it was told before.
+    fn clear(&mut self, step: u64) -> Result<Vec<String>, TrainError> {
+        let mut reasons = Vec::new();
+        let mut clear = |path: &Path, stuck: &mut BTreeSet<PathBuf>| {
+            if let Err(error) = remove(path)
+                && stuck.insert(path.to_owned())
+            {
+                reasons.push(format!("{error}; the run goes on beside it"));
+            }
+        };
         for path in self.entries()?.iter().filter(|path| is_unfinished(path)) {
-            remove(path)?;
+            clear(path, &mut self.stuck);
         }
         let for_good = |name: Name| {
             let steps = |epochs| (epochs as u64).saturating_mul(self.steps_per_epoch);
@@ -128,9 +141,9 @@ impl Shelf {
         let old = current.into_iter().skip(self.config.keep);
         superfluous.extend(old.filter(|&(name, _)| !for_good(name)));
         for (_, path) in superfluous {
-            remove(&path)?;
+            clear(&path, &mut self.stuck);
         }
-        Ok(())
+        Ok(reasons)
     }
 
     /// All checkpoints, the newest first.

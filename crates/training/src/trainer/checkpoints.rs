@@ -112,10 +112,12 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         let clock_ran = self.stop_clock();
         self.check_finite()?;
         let carried = self.state.carried_by_all(&self.config.group)?;
-        if let Some(shelf) = self.shelf.take() {
-            let written = self.write_checkpoint(&shelf, carried);
+        if let Some(mut shelf) = self.shelf.take() {
+            let written = self.write_checkpoint(&mut shelf, carried);
             self.shelf = Some(shelf);
-            written?;
+            for message in written? {
+                self.tell(&Event::Warning { message })?;
+            }
         }
         // It counts once all processes know of it.
         self.config.group.meet()?;
@@ -127,8 +129,13 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         Ok(())
     }
 
-    fn write_checkpoint(&mut self, shelf: &Shelf, carried: Tensors) -> Result<(), TrainError> {
-        let Some(keeper) = self.observer.keeper() else { return Ok(()) };
+    /// Returns what to warn of.
+    fn write_checkpoint(
+        &mut self,
+        shelf: &mut Shelf,
+        carried: Tensors,
+    ) -> Result<Vec<String>, TrainError> {
+        let Some(keeper) = self.observer.keeper() else { return Ok(Vec::new()) };
         let mark = keeper.mark().map_err(TrainError::Observer)?;
         self.record_time();
         self.state.record.seconds = self.clock.seconds();

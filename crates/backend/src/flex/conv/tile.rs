@@ -62,7 +62,14 @@ pub(super) unsafe fn tile<V: Vector>(
             match products.rows.len() {
                 $($rows if const { $rows <= most_rows(V::LANES, $vectors) } => {
                     // SAFETY: the caller's promise.
-                    unsafe { finish.finish(&sums::<V, $rows, $vectors>(products)) }
+                    unsafe {
+                        let sums = if const { V::IN_ARRAYS } {
+                            called_sums::<V, $rows, $vectors>(products)
+                        } else {
+                            sums(products)
+                        };
+                        finish.finish(&sums)
+                    }
                 })*
                 other => unreachable!("a tile of {other} rows"),
             }
@@ -107,6 +114,19 @@ unsafe fn sums<V: Vector, const R: usize, const N: usize>(products: &Products<'_
         outer_weights = outer_weights.wrapping_add(products.outer_weight);
     }
     sums
+}
+
+/// [`sums`], compiled once for all that call it.
+///
+/// # Safety
+///
+/// As for [`tile`].
+#[inline(never)]
+unsafe fn called_sums<V: Vector, const R: usize, const N: usize>(
+    products: &Products<'_>,
+) -> [[V; N]; R] {
+    // SAFETY: the caller's promise.
+    unsafe { sums(products) }
 }
 
 /// The most rows of a tile with this many vectors of so many lanes.

@@ -45,13 +45,30 @@ impl Product {
                 match rows {
                     $($rows if $rows <= tile_rows::<V>() => {
                         // SAFETY: the caller's promise.
-                        unsafe { self.of_rows::<V, $rows>() }
+                        unsafe {
+                            if const { V::IN_ARRAYS } {
+                                self.called_of_rows::<V, $rows>()
+                            } else {
+                                self.of_rows::<V, $rows>()
+                            }
+                        }
                     })*
                     other => unreachable!("a tile of {other} rows"),
                 }
             };
         }
         of_rows!(1 2 3 4 5 6);
+    }
+
+    /// [`of_rows`](Self::of_rows), compiled once for all that call it.
+    ///
+    /// # Safety
+    ///
+    /// As for [`run`](Self::run).
+    #[inline(never)]
+    unsafe fn called_of_rows<V: Vector, const R: usize>(self) {
+        // SAFETY: the caller's promise.
+        unsafe { self.of_rows::<V, R>() }
     }
 
     /// # Safety

@@ -102,6 +102,10 @@ impl Level {
 pub(super) trait Vector: Copy {
     /// Elements of a vector.
     const LANES: usize;
+    /// Whether the compiler needs long for code that is written out: instructions are then chosen for
+    /// single numbers. Such vectors need no instructions of their own, so what is large is better called
+    /// than written out wherever it is used.
+    const IN_ARRAYS: bool = false;
 
     /// `LANES` vectors.
     type Block: Copy + AsRef<[Self]> + AsMut<[Self]>;

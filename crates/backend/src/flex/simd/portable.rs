@@ -21,6 +21,7 @@ where
     [Self; N]: AsRef<[Self]> + AsMut<[Self]>,
 {
     const LANES: usize = N;
+    const IN_ARRAYS: bool = true;
     type Block = [Self; N];
     type Mask = [bool; N];
 
