@@ -145,6 +145,7 @@ fn data_are_inspected_and_pictured() {
     let folder = Folder::new();
     let found = folder.run("data inspect digits --json --sheet digits.png").succeeded().json();
     assert_eq!((&found["samples"], &found["skipped"]), (&1000.into(), &0.into()));
+    assert_eq!(found["splits"], serde_json::json!({ "train": 1000 }));
     assert_eq!(found["shape"], serde_json::json!([1, 28, 28]));
     assert_eq!(found["classes"]["7"], 100);
     assert!(std::fs::read(folder.path("digits.png")).unwrap().starts_with(b"\x89PNG"));
