@@ -102,9 +102,8 @@ impl Level {
 pub(super) trait Vector: Copy {
     /// Elements of a vector.
     const LANES: usize;
-    /// Whether the compiler needs long for code that is written out: instructions are then chosen for
-    /// single numbers. Such vectors need no instructions of their own, so what is large is better called
-    /// than written out wherever it is used.
+    /// Whether vectors are arrays. They need no instructions of their own, so a tile of them may be a
+    /// function that is called, and should be: the compiler takes minutes where it writes out many.
     const IN_ARRAYS: bool = false;
 
     /// `LANES` vectors.
