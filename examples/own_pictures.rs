@@ -23,6 +23,7 @@ use data::{
     Residency, Resize, Subset,
     augment::{AugmentOptions, Augmentation},
     drawn,
+    image_folder::silent,
 };
 use mimalloc::MiMalloc;
 use models::{
@@ -100,7 +101,7 @@ fn main() -> anyhow::Result<()> {
 fn train(pictures: Arc<dyn ImageSource>, epochs: usize) -> anyhow::Result<Trained<Net<Selected>>> {
     let (device, _) = device::open()?;
     let (train, held_out) = Subset::divide(&pictures, 0.2, SEED)?;
-    let preprocessing = ImagePreprocessing::measured(&train, Resize::Crop)?;
+    let preprocessing = ImagePreprocessing::measured(&train, Resize::Crop, &mut silent)?;
     let batching = Batching::new(Order::Shuffled, SEED, 50);
     let train = ImageLoader::new(Arc::new(train), batching, Residency::Auto, 2, &device)?;
     let batching = Batching::evaluation(100);

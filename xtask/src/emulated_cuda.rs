@@ -13,7 +13,7 @@ use std::{
 };
 
 use anyhow::{Context as _, ensure};
-use xshell::{PushEnv, Shell, cmd};
+use xshell::{Shell, cmd};
 
 use crate::{ci, program};
 
@@ -75,9 +75,20 @@ impl Device {
         self.environment.iter().map(|(name, value)| (OsStr::new(name), value.as_os_str()))
     }
 
-    /// Sets them for commands of the shell, until the result is dropped.
-    pub(crate) fn for_commands<'a>(&self, shell: &'a Shell) -> Vec<PushEnv<'a>> {
-        self.environment().map(|(name, value)| shell.push_env(name, value)).collect()
+    /// Options of cargo that set them for the tests that it runs. Of what it builds, cudarc would change
+    /// with them, and most of Burn with that.
+    pub(crate) fn for_tests(&self) -> anyhow::Result<Vec<String>> {
+        if self.environment.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut runner = vec!["env".to_owned()];
+        for (name, value) in &self.environment {
+            let value = value.to_str().context("a path that is not in UTF-8")?;
+            runner.push(format!("{name}={value}"));
+        }
+        // Written in TOML as in JSON.
+        let runner = serde_json::to_string(&runner)?;
+        Ok(vec!["--config".into(), format!("target.'cfg(all())'.runner = {runner}")])
     }
 }
 
@@ -113,6 +124,5 @@ fn check(shell: &Shell, folder: &Path, device: &Device) -> anyhow::Result<()> {
     let program = folder.join("check");
     cmd!(shell, "g++ -std=c++17 -O1 -Wall -Wextra -Werror -o {program} {source} -L{folder} -lcuda")
         .run()?;
-    let _of_commands = device.for_commands(shell);
-    Ok(cmd!(shell, "{program}").run()?)
+    Ok(cmd!(shell, "{program}").envs(device.environment()).run()?)
 }

@@ -4,7 +4,10 @@
 use anyhow::ensure;
 use xshell::{Shell, cmd};
 
-use crate::program::{UNOPTIMISED, of_backend};
+use crate::{
+    emulated_cuda::Device,
+    program::{UNOPTIMISED, of_backend},
+};
 
 /// The scripts that make golden values, each beside its own, as a git pathspec.
 const GENERATORS: &str = ":(glob)crates/*/tests/golden/**/*.py";
@@ -22,8 +25,8 @@ const TESTS: [&str; 6] = [
 ];
 
 /// Compares operations, networks and augmentation on a backend with PyTorch's values.
-pub(crate) fn hold(shell: &Shell, backend: &str) -> anyhow::Result<()> {
-    let options = of_backend(backend);
+pub(crate) fn hold(shell: &Shell, backend: &str, device: &Device) -> anyhow::Result<()> {
+    let options = of_backend(backend).into_iter().chain(device.for_tests()?);
     Ok(cmd!(shell, "cargo test {UNOPTIMISED...} {options...} {TESTS...}").run()?)
 }
 

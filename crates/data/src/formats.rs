@@ -200,9 +200,18 @@ mod tests {
             assert!(format.to_csv.contains(to_csv), "{}", format.to_csv);
         };
         check(b"\x1f\x8b\x08\0\0", "a gzip file", "gunzip");
+        check(b"BZh91AY&SY", "a bzip2 file", "bunzip2");
+        check(b"\xfd7zXZ\0\0", "an xz file", "unxz");
+        check(b"\x28\xb5\x2f\xfd\0", "a zstd file", "unzstd");
+        check(b"PAR1\x15\x04", "a Parquet file", "read_parquet");
+        check(b"ARROW1\0\0", "a Feather file", "read_feather");
+        check(b"SQLite format 3\0", "an SQLite database", "sqlite3");
+        check(b"\x89HDF\r\n\x1a\n", "an HDF5 file", "read_hdf");
+        check(b"\x93NUMPY\x01\0", "a NumPy array", "numpy.load(\"IN.npy\")");
         check(b"\x80\x04\x95", "a pickle of Python's", "read_pickle");
         check(&zip("arr_0.npy"), "an archive of NumPy arrays", "[\"NAME\"]");
         check(&zip("[Content_Types].xml"), OFFICE.name, "CSV");
+        check(b"\xd0\xcf\x11\xe0\xa1", OFFICE.name, "CSV");
         check(&zip("train.csv"), "a zip archive", "unzip");
         check(b"PK\x03\x04", "a zip archive", "unzip");
         check(b" [ {\"a\": 1}]", "JSON", "read_json");

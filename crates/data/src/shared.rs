@@ -56,8 +56,8 @@ impl fmt::Display for SharedFiles {
             }
             _ => write!(
                 f,
-                "{count} of the {total} files read for {second} are also read for {first}, such as \
-                 `{shown}`, which is the same as `{copied}`"
+                "{count} of the {total} files read for {second} are the same as files read for {first}, \
+                 such as `{shown}`, which is the same as `{copied}`"
             ),
         }
     }
@@ -157,8 +157,8 @@ mod tests {
 
         let third = [file("v1", Some("c")), file("v2", Some("b")), file("v3", Some("d"))];
         let shared = find(&third, &[]);
-        let told = "1 of the 3 files read for the validation split are also read for the training \
-                    split, such as `v2`, which is the same as `t2`";
+        let told = "1 of the 3 files read for the validation split are the same as files read for the \
+                    training split, such as `v2`, which is the same as `t2`";
         assert_eq!(shared[0].to_string(), told);
         assert!(shared[0].note().starts_with(told));
         assert!(refuse_shared(&shared).is_ok());

@@ -2,7 +2,10 @@
 
 use rayon::prelude::*;
 
-use crate::{DataError, ImagePreprocessing, ImageSource, Resize};
+use crate::{
+    DataError, ImagePreprocessing, ImageSource, Resize,
+    image_folder::{Progress, go_on},
+};
 
 /// Images that a thread reads at a time.
 const CHUNK: usize = 64;
@@ -20,26 +23,37 @@ impl ImagePreprocessing {
     ///
     /// A channel that is the same everywhere is only shifted: its deviation is given as 1.
     ///
+    /// - `progress`: is told how many images were read
+    ///
     /// # Errors
     ///
-    /// Where an image cannot be read.
-    pub fn measured(source: &dyn ImageSource, resize: Resize) -> Result<Self, DataError> {
+    /// Where an image cannot be read, or `progress` answers to stop.
+    pub fn measured(
+        source: &dyn ImageSource,
+        resize: Resize,
+        progress: &mut Progress<'_>,
+    ) -> Result<Self, DataError> {
         let shape = source.shape();
         let images: Vec<usize> = (0..source.labels().len()).collect();
-        let chunks = images.par_chunks(CHUNK).map(|chunk| {
-            let mut sums = vec![Sums::default(); shape.channels];
-            let mut pixels = vec![0; shape.bytes()];
+        let none = || vec![Sums::default(); shape.channels];
+        let both =
+            |a: Vec<Sums>, b: Vec<Sums>| a.into_iter().zip(b).map(|(a, b)| a.and(b)).collect();
+        let sums_of = |chunk: &[usize]| {
+            let (mut sums, mut pixels) = (none(), vec![0; shape.bytes()]);
             for &image in chunk {
                 source.read(image, &mut pixels)?;
                 let planes = pixels.chunks_exact(shape.height * shape.width);
                 sums.iter_mut().zip(planes).for_each(|(sums, plane)| sums.add(plane));
             }
             Ok::<_, DataError>(sums)
-        });
-        let sums = chunks.try_reduce(
-            || vec![Sums::default(); shape.channels],
-            |a, b| Ok(a.into_iter().zip(b).map(|(a, b)| a.and(b)).collect()),
-        )?;
+        };
+        let (mut sums, mut done) = (none(), 0);
+        for block in images.chunks(CHUNK * rayon::current_num_threads()) {
+            let chunks = block.par_chunks(CHUNK).map(sums_of);
+            sums = both(sums, chunks.try_reduce(none, |a, b| Ok(both(a, b)))?);
+            done += block.len();
+            go_on(progress(done, images.len()))?;
+        }
         let count = images.len() * shape.height * shape.width;
         let (mean, deviation) = sums.iter().map(|sums| sums.mean_and_deviation(count)).unzip();
         Ok(Self::new(shape, resize, mean, deviation))
@@ -75,10 +89,13 @@ impl Sums {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use std::{ops::ControlFlow, sync::Arc};
 
     use super::*;
-    use crate::{ImageShape, ImagesInMemory, Subset, drawn};
+    use crate::{
+        ImageShape, ImagesInMemory, Subset, drawn,
+        image_folder::{ImageFolderError, silent},
+    };
 
     #[test]
     fn statistics_are_those_of_each_channel() {
@@ -88,7 +105,7 @@ mod tests {
             labels: vec![0, 1],
             classes: vec!["a".into(), "b".into()],
         };
-        let measured = ImagePreprocessing::measured(&images, Resize::Stretch).unwrap();
+        let measured = ImagePreprocessing::measured(&images, Resize::Stretch, &mut silent).unwrap();
         assert_eq!(measured.mean, [0.5, 7.0 / 255.0, 0.05]);
         assert_eq!(measured.deviation[..2], [0.5, 1.0]);
         assert!((measured.deviation[2] - 0.0075f64.sqrt()).abs() < 1e-15);
@@ -96,11 +113,25 @@ mod tests {
     }
 
     #[test]
+    fn progress_is_told_and_may_stop() {
+        let images = drawn::digits(0..1000, 1).unwrap();
+        let mut told = Vec::new();
+        let mut progress = |done, of| {
+            told.push((done, of));
+            if done < 1000 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        };
+        let stopped = ImagePreprocessing::measured(&images, Resize::Crop, &mut progress);
+        let error = stopped.unwrap_err();
+        assert!(matches!(error, DataError::ImageFolder(ImageFolderError::Stopped)), "{error}");
+        assert!(told.is_sorted() && told.last() == Some(&(1000, 1000)), "{told:?}");
+    }
+
+    #[test]
     fn normalised_images_have_mean_0_and_deviation_1() {
         let images: Arc<dyn ImageSource> = Arc::new(drawn::shapes(0..200, 1).unwrap());
         let (train, held_out) = Subset::divide(&images, 0.2, 3).unwrap();
         assert_eq!((train.labels().len(), held_out.labels().len()), (160, 40));
-        let measured = ImagePreprocessing::measured(&train, Resize::Crop).unwrap();
+        let measured = ImagePreprocessing::measured(&train, Resize::Crop, &mut silent).unwrap();
 
         let bytes = train.shape().bytes();
         let mut pixels = vec![0; 160 * bytes];
@@ -115,6 +146,9 @@ mod tests {
                 values.iter().map(|value| value * value).sum::<f64>() / values.len() as f64;
             assert!(mean.abs() < 1e-6 && (square - 1.0).abs() < 1e-6, "{mean} {square}");
         }
-        assert_ne!(measured, ImagePreprocessing::measured(&held_out, Resize::Crop).unwrap());
+        assert_ne!(
+            measured,
+            ImagePreprocessing::measured(&held_out, Resize::Crop, &mut silent).unwrap()
+        );
     }
 }

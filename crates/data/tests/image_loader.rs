@@ -3,7 +3,6 @@
 #![allow(clippy::unwrap_used)]
 
 use std::{
-    ops::ControlFlow,
     sync::{
         Arc,
         mpsc::{self, Receiver, Sender},
@@ -16,7 +15,7 @@ use backend::{Part, Selected, device::Device};
 use data::{
     Batching, DataError, ImageBatch, ImageLoader, ImageShape, ImageSource, ImagesInMemory, Order,
     Residency,
-    image_folder::{ImageFolderOptions, open_image_folder},
+    image_folder::{ImageFolderOptions, open_image_folder, silent},
 };
 
 const SHAPE: ImageShape = ImageShape { channels: 3, height: 2, width: 3 };
@@ -259,7 +258,7 @@ fn a_file_that_vanishes_is_named() {
         }
     }
     let images = open_image_folder(&ImageFolderOptions::new(folder.path(), [4, 4])).unwrap().train;
-    let (images, _) = images.prepare(&mut |_, _| ControlFlow::Continue(())).unwrap();
+    let (images, _) = images.prepare(&mut silent).unwrap();
     let loader = open(images, 8, Residency::Host, 2).unwrap();
     assert_eq!(loader.batches(0, 0).filter_map(Result::ok).count(), 3);
 

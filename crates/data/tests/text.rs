@@ -194,7 +194,7 @@ fn a_file_is_of_one_part_only() {
     let shared = read(["a.txt", "", "copy.txt"]).unwrap().shared;
     refused(folder.path(), refuse_shared(&shared), error, help);
     let corpus = read(["a.txt", "more/c.txt", "more"]).unwrap();
-    let error = "1 of the 2 files read for `data.test_path` are also read for \
+    let error = "1 of the 2 files read for `data.test_path` are the same as files read for \
                  `data.validation_path`, such as `more/c.txt`, which is the same as `more/c.txt`";
     refused(folder.path(), refuse_shared(&corpus.shared), error, help);
     assert_eq!(corpus.notes.last().unwrap(), &corpus.shared[0].note());

@@ -10,6 +10,9 @@ use models::{Pass, TextLstm};
 
 use crate::{InferenceError, Sampling};
 
+/// How many words a note names.
+const NAMED_WORDS: usize = 10;
+
 /// Continues a prompt: an endless iterator over pieces of text.
 ///
 /// The state is carried from token to token, so each takes the same time and nothing is read twice.
@@ -66,6 +69,11 @@ impl<'a, B: Backend> Generator<'a, B> {
         Ok(generator)
     }
 
+    /// The rest of the text: U+FFFD, the replacement character, where it ends within a character.
+    pub fn finish(mut self) -> String {
+        self.decoder.finish()
+    }
+
     /// Reads tokens and keeps the logits after the last.
     fn read(&mut self, ids: &[u32]) {
         let values: Vec<i32> = ids.iter().map(|&id| id as i32).collect();
@@ -85,7 +93,8 @@ impl<'a, B: Backend> Generator<'a, B> {
 impl<B: Backend> Iterator for Generator<'_, B> {
     type Item = String;
 
-    /// The text of one more token; empty for a byte within a character.
+    /// The text of one more token; empty for a byte within a character, of which [`Self::finish`] tells
+    /// where it is the last.
     fn next(&mut self) -> Option<String> {
         let token = self.sampling.choose(&self.logits, self.position);
         self.position += 1;
@@ -108,11 +117,20 @@ fn prompt_ids(prompt: &str, vocabulary: &Vocabulary) -> Result<Vec<u32>, Inferen
 pub(crate) fn note_on_words(prompt: &str, vocabulary: &Vocabulary) -> Option<String> {
     let words = vocabulary.unknown_words(prompt);
     let known = vocabulary.len() - 1; // without the unknown one
-    (!words.is_empty()).then(|| {
+    let named = words.iter().take(NAMED_WORDS).map(|word| match word.trim() {
+        "" => "a blank line",
+        word => word,
+    });
+    let mut named: Vec<&str> = named.collect();
+    if words.len() > named.len() {
+        named.push("...");
+    }
+    (!named.is_empty()).then(|| {
         format!(
             "the prompt has words outside the {known} that the model knows, which it reads as one \
-             unknown word: {}; for more, train with a larger `data.vocabulary`",
-            words.join(", ")
+             unknown word: {}; for more, train on a text that has them, with a larger \
+             `data.vocabulary` where that is full",
+            named.join(", ")
         )
     })
 }

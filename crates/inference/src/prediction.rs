@@ -5,8 +5,9 @@ use serde::Serialize;
 
 use backend::Backend;
 
-/// What a model predicts for one input.
-#[derive(Clone, Debug, PartialEq)]
+/// What a model predicts for one input; in JSON `{"top": [..]}`, or the value.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
 pub enum Prediction<'a> {
     /// Every class with its probability, the most probable first.
     Class {
@@ -51,4 +52,18 @@ fn ranked<'a>(classes: &'a [String], probabilities: &[f32]) -> Prediction<'a> {
         .collect();
     top.sort_by(|a, b| b.probability.total_cmp(&a.probability));
     Prediction::Class { top }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn predictions_are_plain_json() {
+        let class =
+            Prediction::Class { top: vec![Probability { class: "cat", probability: 0.75 }] };
+        let json = |prediction: &Prediction<'_>| serde_json::to_string(prediction).unwrap();
+        assert_eq!(json(&class), r#"{"top":[{"class":"cat","probability":0.75}]}"#);
+        assert_eq!(json(&Prediction::Value(1.5)), "1.5");
+    }
 }

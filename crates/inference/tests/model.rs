@@ -9,7 +9,7 @@ use data::{
     TablePreprocessing, Target, TargetKind, Vocabulary,
 };
 use inference::{
-    Description, InferenceError, Model, Prediction, Preprocessing, Sampling, model_file,
+    Description, Generator, InferenceError, Model, Prediction, Preprocessing, Sampling, model_file,
 };
 use models::{
     Architecture, CnnConfig, FeatureEmbedding, HeadConfig, MlpConfig, ResNetConfig, TextLstmConfig,
@@ -307,10 +307,34 @@ fn a_prompt_that_cannot_be_read_is_told_with_what_can() {
     let told = "the prompt has words outside the 4 that the model knows, which it reads as one unknown \
                 word: sea; ";
     assert!(note.starts_with(told), "{note}");
+    let note = model.note_on_prompt("the\n\na b c d e f g h i j k").unwrap().unwrap();
+    assert!(
+        note.contains("word: a blank line, a, b, c, d, e, f, g, h, i, ...; for more"),
+        "{note}"
+    );
     assert_eq!(model.note_on_prompt("the host").unwrap(), None);
     let written: String = model.generate("the sea", Sampling::default()).unwrap().take(5).collect();
     assert!(!written.is_empty() && !written.contains("unknown"), "{written}");
     let next = |prompt: &str| model.generate(prompt, Sampling::default()).unwrap().next();
     assert_eq!(next("the\r\n\r\nhost"), next("the\n\nhost"));
     assert!(error(" ").help().unwrap().contains("one character"));
+}
+
+#[test]
+fn a_text_that_ends_within_a_character_tells_so() {
+    let config =
+        TextLstmConfig { vocabulary: 256, embedding: 2, hidden: 2, ..TextLstmConfig::default() };
+    let network = config.init::<Selected>(0, &Device::default());
+    let vocabulary = Vocabulary::bytes();
+    let one_byte = |seed| {
+        let sampling = Sampling { seed, ..Sampling::default() };
+        let mut generator =
+            Generator::new(&network, &vocabulary, "a", sampling, &Device::default()).unwrap();
+        (generator.next().unwrap(), generator.finish())
+    };
+    let texts: Vec<_> = (0..50).map(one_byte).collect();
+    // Of the bytes 51 in 256 begin a character of several, and half are one.
+    assert!(texts.contains(&(String::new(), "\u{FFFD}".to_owned())));
+    assert!(texts.iter().any(|(text, rest)| text.is_ascii() && text.len() == 1 && rest.is_empty()));
+    assert!(texts.iter().all(|(text, rest)| text.is_empty() != rest.is_empty()));
 }

@@ -2,7 +2,7 @@
 
 use backend::{AutodiffBackend, Selected};
 use burn::backend::Autodiff;
-use data::ImagePreprocessing;
+use data::ImageShape;
 use models::{Architecture, CnnConfig};
 use training::Trainer;
 
@@ -44,7 +44,7 @@ fn train<B: AutodiffBackend>(
     let TrainingImages { train, augmentation, loss, validation, test, .. } = &images;
 
     // The network.
-    let network = network(&images.preprocessing, images.classes.len())?;
+    let network = network(images.preprocessing.shape(), images.classes.len())?;
     let description = images.describe(RECIPE.name, Architecture::Cnn(network.clone()));
     let model = images.begin(network.init::<B>(seed, device), &description)?;
 
@@ -77,8 +77,8 @@ fn train<B: AutodiffBackend>(
 /// # Errors
 ///
 /// Where the images are too small for it.
-pub fn network(images: &ImagePreprocessing, classes: usize) -> Result<CnnConfig, Failure> {
-    let network = CnnConfig { channels: images.channels, size: images.size[0], classes };
+pub fn network(images: ImageShape, classes: usize) -> Result<CnnConfig, Failure> {
+    let network = CnnConfig { channels: images.channels, size: images.height, classes };
     network.check()?;
     Ok(network)
 }
@@ -90,6 +90,6 @@ fn plan(
 ) -> Result<Plan, Failure> {
     let weights = config.open_weights(None)?;
     let images = ImageSet::read(&config.data, config.training.seed, progress)?;
-    let network = network(&images.preprocessing(&config.data)?, images.classes().len())?;
+    let network = network(images.train.shape(), images.classes().len())?;
     images.plan(&config, weights, Architecture::Cnn(network))
 }

@@ -114,8 +114,11 @@ impl From<InferenceError> for Failure {
             InferenceError::TooLargeForOnnx { .. } => {
                 "export it as safetensors: `--format safetensors`"
             }
-            InferenceError::Sampling { .. } => {
-                return Self::of(ExitCode::Usage, &error, error.help());
+            InferenceError::Sampling { setting, value, expected } => {
+                let option = setting.replace('_', "-");
+                let message = format!("`--{option}` is {value}, and must be {expected}");
+                let problem = Problem { message, help: error.help() };
+                return Self { exit_code: ExitCode::Usage, problems: vec![problem] };
             }
             _ => return Self::of(ExitCode::UserData, &error, error.help()),
         };

@@ -98,10 +98,17 @@ impl ImageSet {
     ///
     /// # Errors
     ///
-    /// Where an image can no longer be read.
-    pub fn preprocessing(&self, data: &ImageData) -> Result<ImagePreprocessing, DataError> {
+    /// Where an image can no longer be read, or `progress` answers to stop.
+    pub fn preprocessing(
+        &self,
+        data: &ImageData,
+        progress: &mut Progress<'_>,
+    ) -> Result<ImagePreprocessing, DataError> {
         match data.normalise {
-            Normalise::Measured => ImagePreprocessing::measured(&*self.train, data.resize),
+            Normalise::Measured => {
+                let mut progress = |done, of| progress("measuring images", done, of);
+                ImagePreprocessing::measured(&*self.train, data.resize, &mut progress)
+            }
             Normalise::Unit => Ok(ImagePreprocessing::identity(self.train.shape(), data.resize)),
         }
     }

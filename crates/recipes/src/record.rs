@@ -80,6 +80,7 @@ pub(crate) struct End {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 pub(crate) struct EpochRecord {
     pub(crate) epoch: usize,
+    pub(crate) step: u64,
     pub(crate) train_loss: Option<f64>,
     #[serde(default)]
     pub(crate) validation: BTreeMap<String, Option<f64>>,
@@ -111,6 +112,7 @@ pub(crate) struct StepRecord {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 pub(crate) struct SampleRecord {
     pub(crate) epoch: usize,
+    pub(crate) step: u64,
     pub(crate) prompt: String,
     pub(crate) text: String,
 }
@@ -197,6 +199,10 @@ impl Record {
                 }
                 self.resumed += 1;
                 self.end = None;
+                // What came later was undone; it is only there where the log had lost lines before.
+                self.steps.retain(|report| report.step <= step);
+                self.epochs.retain(|epoch| epoch.step <= step);
+                self.samples.retain(|sample| sample.step <= step);
             }
             Line::Step(step) => self.steps.push(step),
             Line::Epoch(epoch) => self.epochs.push(epoch),
@@ -350,7 +356,11 @@ mod tests {
             r#"{"kind":"epoch","epoch":1,"step":2,"train_loss":null,"last_loss":0.4,"validation":{"loss":0.6,"accuracy":0.7},"learning_rate":0.1,"seconds":1.5,"samples_per_second":9,"data_wait":0.1}"#,
             r#"{"kind":"sample","epoch":1,"step":2,"prompt":"The","text":" GPU"}"#,
             r#"{"kind":"checkpoint","epoch":1,"step":2}"#,
-            r#"{"kind":"end","status":"interrupted","epoch":1,"step":3}"#,
+            // Undone by the resume from step 2, and only left where the log has lost lines.
+            r#"{"kind":"step","epoch":2,"step":3,"loss":0.5,"learning_rate":0.1,"samples_per_second":9,"data_wait":0}"#,
+            r#"{"kind":"epoch","epoch":2,"step":4,"train_loss":0.4,"last_loss":0.4,"validation":{"loss":0.6,"accuracy":0.7},"learning_rate":0.1,"seconds":1.5,"samples_per_second":9,"data_wait":0.1}"#,
+            r#"{"kind":"sample","epoch":2,"step":4,"prompt":"The","text":" CPU"}"#,
+            r#"{"kind":"end","status":"interrupted","epoch":2,"step":4}"#,
             r#"{"kind":"resume","epochs":3,"steps":6,"epoch":1,"step":2}"#,
             r#"{"kind":"step","epoch":2,"st"#,
         ];

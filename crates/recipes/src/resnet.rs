@@ -2,7 +2,7 @@
 
 use backend::{AutodiffBackend, Selected};
 use burn::backend::Autodiff;
-use data::ImagePreprocessing;
+use data::ImageShape;
 use models::{Architecture, Pass, ResNetConfig, Shortcut};
 use serde::{Deserialize, Serialize};
 use training::Trainer;
@@ -72,8 +72,8 @@ fn train<B: AutodiffBackend>(
     let TrainingImages { train, augmentation, loss, validation, test, .. } = &images;
 
     // The network.
-    let network = network(&config.model, &images.preprocessing, images.classes.len())?;
-    refuse_lone_values(&config.training, &images.preprocessing)?;
+    let network = network(&config.model, images.preprocessing.shape(), images.classes.len())?;
+    refuse_lone_values(&config.training, images.preprocessing.shape())?;
     let description = images.describe(RECIPE.name, Architecture::ResNet(network.clone()));
     let model = images.begin(network.init::<B>(seed, device), &description)?;
 
@@ -114,7 +114,7 @@ fn train<B: AutodiffBackend>(
 /// Where there is no network of this depth.
 pub fn network(
     settings: &Model,
-    images: &ImagePreprocessing,
+    images: ImageShape,
     classes: usize,
 ) -> Result<ResNetConfig, Failure> {
     let &Model { depth, shortcut, .. } = settings;
@@ -125,8 +125,8 @@ pub fn network(
 
 /// Refuses samples one at a time where the last maps have one pixel: normalised, a single value is 0
 /// whatever it was.
-fn refuse_lone_values(training: &Training, images: &ImagePreprocessing) -> Result<(), Failure> {
-    let [height, width] = images.size;
+fn refuse_lone_values(training: &Training, images: ImageShape) -> Result<(), Failure> {
+    let ImageShape { height, width, .. } = images;
     let part = training.micro_batch.unwrap_or(training.batch_size);
     if part > 1 || height.max(width) > 4 {
         return Ok(());
@@ -146,8 +146,7 @@ fn refuse_lone_values(training: &Training, images: &ImagePreprocessing) -> Resul
 fn plan(mut config: ImageConfig<Model>, progress: &mut Progress<'_>) -> Result<Plan, Failure> {
     let weights = config.open_weights(None)?;
     let images = ImageSet::read(&config.data, config.training.seed, progress)?;
-    let preprocessing = images.preprocessing(&config.data)?;
-    let network = network(&config.model, &preprocessing, images.classes().len())?;
-    refuse_lone_values(&config.training, &preprocessing)?;
+    let network = network(&config.model, images.train.shape(), images.classes().len())?;
+    refuse_lone_values(&config.training, images.train.shape())?;
     images.plan(&config, weights, Architecture::ResNet(network))
 }

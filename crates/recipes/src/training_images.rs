@@ -56,7 +56,9 @@ impl<B: AutodiffBackend> TrainingImages<B> {
         let ImageConfig { data, augment, training, .. } = config;
         start.keep_apart(&images.shared)?;
         let classes = images.classes().to_vec();
-        let mut preprocessing = images.preprocessing(data)?;
+        let preprocessing = images.preprocessing(data, &mut start.progress());
+        start.stop_if_asked()?;
+        let mut preprocessing = preprocessing?;
         let ImageSet { fingerprint, mut notes, skipped, .. } = images;
         notes.extend(config.notes(&*images.train));
         if let Some(weights) = &weights {

@@ -162,7 +162,9 @@ fn frozen_and_trained<B: AutodiffBackend>(
     let pretrained = pretrained?;
     let Some(pretrained) = pretrained else {
         let blank = backbone.build::<B::InnerBackend>(&Initializer::blank(device));
-        let frozen = Frozen::new(blank.split(0).0, images.preprocessing(data)?, device);
+        let preprocessing = images.preprocessing(data, &mut start.progress());
+        start.stop_if_asked()?;
+        let frozen = Frozen::new(blank.split(0).0, preprocessing?, device);
         return Ok((frozen, backbone.init::<B>(training.seed, device)));
     };
     images.notes.extend(pretrained.note.clone());

@@ -130,12 +130,11 @@ fn tolerance(backend: &str, fast: bool) -> f64 {
 pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
     let Options { backend, profile, .. } = options;
     let device = Device::new(shell, options.emulated)?;
-    let _of_commands = device.for_commands(shell);
     if options.tests {
-        golden::hold(shell, backend)?;
+        golden::hold(shell, backend, &device)?;
     }
     if options.tests || options.kernels {
-        hold_kernels(shell, backend)?;
+        hold_kernels(shell, backend, &device)?;
     }
     if options.recipes.is_empty() {
         return Ok(());
@@ -182,8 +181,8 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
 }
 
 /// Compares a backend's kernels with the CPU's.
-fn hold_kernels(shell: &Shell, backend: &str) -> anyhow::Result<()> {
-    let options = of_backend(backend);
+fn hold_kernels(shell: &Shell, backend: &str, device: &Device) -> anyhow::Result<()> {
+    let options = of_backend(backend).into_iter().chain(device.for_tests()?);
     Ok(cmd!(shell, "cargo test {UNOPTIMISED...} {options...} --test kernels_equal_flex").run()?)
 }
 

@@ -5,7 +5,7 @@ use std::{ops::ControlFlow, sync::Arc};
 use anyhow::Context;
 use backend::{Selected, device::Device};
 use data::{
-    Batching, ImageBatch, ImageLoader, ImagePreprocessing, ImageSource, Residency,
+    Batching, ImageBatch, ImageLoader, ImageShape, ImageSource, Residency,
     augment::{Augmentation, Augmented},
 };
 use models::Architecture;
@@ -66,19 +66,20 @@ impl Images {
     fn read<Model: DeserializeOwned + Check>(
         recipe: &Recipe,
         settings: &[String],
-        network: impl FnOnce(&Model, &ImagePreprocessing, usize) -> Result<Architecture, Failure>,
+        network: impl FnOnce(&Model, ImageShape, usize) -> Result<Architecture, Failure>,
     ) -> anyhow::Result<Self> {
         let config: ImageConfig<Model> = recipe.resolve(SettingsLayer::sets(settings))?;
         let device = Device::default();
         let ImageConfig { data, augment, training, .. } = &config;
         let (seed, batch_size) = (training.seed, training.batch_size);
-        let images = ImageSet::read(data, seed, &mut |_, _, _| ControlFlow::Continue(()))?;
-        let preprocessing = images.preprocessing(data)?;
+        let mut silent = |_: &str, _, _| ControlFlow::Continue(());
+        let images = ImageSet::read(data, seed, &mut silent)?;
+        let preprocessing = images.preprocessing(data, &mut silent)?;
         let ImageSet { train, validation, .. } = images;
         let batching = Batching::new(data.order, seed, batch_size);
         let (residency, workers) = (data.residency, data.workers);
         Ok(Self {
-            architecture: network(&config.model, &preprocessing, train.classes().len())?,
+            architecture: network(&config.model, train.shape(), train.classes().len())?,
             loader: ImageLoader::new(Arc::clone(&train), batching, residency, workers, &device)?,
             augmentation: Augmentation::new(augment, &preprocessing, seed, &device),
             train,

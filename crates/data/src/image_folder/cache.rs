@@ -250,10 +250,8 @@ fn read_at(mut file: &File, bytes: &mut [u8], offset: u64) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::ops::ControlFlow;
-
     use super::{
-        super::{OnBadImage, pass},
+        super::{OnBadImage, pass, silent},
         *,
     };
 
@@ -287,9 +285,7 @@ mod tests {
         let missing = folder.path().join("missing.png");
         let files = [file("1.png", "one"), file("2.png", "two")];
         let key = |files: &[PathBuf], shape, resize| {
-            let hashes =
-                pass::hash_all(files, OnBadImage::Skip, &mut |_, _| ControlFlow::Continue(()))
-                    .unwrap();
+            let hashes = pass::hash_all(files, OnBadImage::Skip, &mut silent).unwrap();
             super::key(&hashes, shape, resize)
         };
         let first = key(&files, SHAPE, Resize::Crop);

@@ -47,11 +47,11 @@ impl PreparedImages {
 
 #[cfg(test)]
 mod tests {
-    use std::{fs, ops::ControlFlow};
+    use std::fs;
 
     use crate::{
         ImageShape,
-        image_folder::{ImageFolderOptions, open_image_folder},
+        image_folder::{ImageFolderOptions, open_image_folder, silent},
         picture,
     };
 
@@ -67,7 +67,7 @@ mod tests {
         }
         let options = ImageFolderOptions::new(folder.path(), [2, 2]);
         let listed = open_image_folder(&options).unwrap().train;
-        let (images, _) = listed.load(&mut |_, _| ControlFlow::Continue(())).unwrap();
+        let (images, _) = listed.load(&mut silent).unwrap();
         let (trained, held_out) = (0..pictures.len() - 2, pictures.len() - 2..pictures.len());
         let [trained, held_out] = [trained, held_out].map(Vec::from_iter);
         let shown = |note: String| note.replace(&format!("{}/", folder.path().display()), "");
@@ -89,8 +89,8 @@ mod tests {
         assert!(labels.starts_with(told), "{labels}");
         assert_eq!(
             copies.unwrap(),
-            "1 of the 2 files read for the validation split are also read for the training split, \
-             such as `b/1.png`, which is the same as `a/1.png`; results there look better than they \
+            "1 of the 2 files read for the validation split are the same as files read for the training \
+             split, such as `b/1.png`, which is the same as `a/1.png`; results there look better than they \
              are"
         );
 

@@ -40,14 +40,14 @@ use std::path::{Path, PathBuf};
 
 use crate::{DataError, files::Folder};
 
-pub(crate) use self::resize::write_pixels;
+pub(crate) use self::{pass::go_on, resize::write_pixels};
 
 pub use self::{
     error::{BadImage, ImageFolderError},
     options::{ImageFolderOptions, OnBadImage},
     source::{
         ImageFolder, PreparedImages, Progress, SkipReport, SkippedImage, decode_image, read_image,
-        shared_images,
+        shared_images, silent,
     },
 };
 
@@ -99,9 +99,7 @@ impl ImageFolderSplits {
 /// # Examples
 ///
 /// ```
-/// use std::ops::ControlFlow;
-///
-/// use data::{ImageSource, image_folder::{ImageFolderOptions, open_image_folder}};
+/// use data::{ImageSource, image_folder::{ImageFolderOptions, open_image_folder, silent}};
 ///
 /// # let folder = tempfile::tempdir()?;
 /// # for (class, grey) in [("black", 0), ("white", 255)] {
@@ -110,7 +108,7 @@ impl ImageFolderSplits {
 /// #     image::GrayImage::from_pixel(40, 30, image::Luma([grey])).save(path)?;
 /// # }
 /// let splits = open_image_folder(&ImageFolderOptions::new(folder.path(), [16, 16]))?;
-/// let (images, report) = splits.train.load(&mut |_done, _total| ControlFlow::Continue(()))?;
+/// let (images, report) = splits.train.load(&mut silent)?;
 /// assert_eq!(images.classes(), ["black", "white"]);
 /// assert_eq!((images.labels().len(), report.skipped.len()), (2, 0));
 /// # Ok::<(), Box<dyn std::error::Error>>(())

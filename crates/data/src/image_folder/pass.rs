@@ -103,7 +103,7 @@ impl Pass<'_> {
 }
 
 /// An error where progress was answered by a stop.
-pub(super) fn go_on(flow: ControlFlow<()>) -> Result<(), ImageFolderError> {
+pub(crate) fn go_on(flow: ControlFlow<()>) -> Result<(), ImageFolderError> {
     match flow {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(()) => Err(ImageFolderError::Stopped),

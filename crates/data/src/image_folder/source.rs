@@ -19,6 +19,11 @@ use crate::{DataError, ImageShape, ImageSource, Resize, SharedFiles, images::all
 /// the work with [`ImageFolderError::Stopped`].
 pub type Progress<'a> = dyn FnMut(usize, usize) -> ControlFlow<()> + 'a;
 
+/// Tells no one, and goes on.
+pub fn silent(_done: usize, _of: usize) -> ControlFlow<()> {
+    ControlFlow::Continue(())
+}
+
 /// The images of a split, as they were listed.
 ///
 /// As an [`ImageSource`] it decodes each image when it is asked for, and a bad one is an error
@@ -111,7 +116,7 @@ impl ImageFolder {
     /// # Errors
     ///
     /// Where the folder for caches cannot be made; where a file cannot be read, unless bad images are
-    /// skipped.
+    /// skipped. Where `progress` answers to stop.
     pub fn hash(&self, progress: &mut Progress<'_>) -> Result<(), DataError> {
         if let Some(cache) = &self.options.cache {
             store::create_directory(cache).map_err(ImageFolderError::from)?;
@@ -136,7 +141,7 @@ impl ImageFolder {
     /// # Errors
     ///
     /// Where an image is bad, unless bad images are skipped; then where a class is left with none.
-    /// Where memory does not suffice.
+    /// Where memory does not suffice, or `progress` answers to stop.
     pub fn load(
         self,
         progress: &mut Progress<'_>,
@@ -164,7 +169,7 @@ impl ImageFolder {
     /// # Errors
     ///
     /// Where an image is bad, unless bad images are skipped; then where a class is left with none.
-    /// Where the cache cannot be written.
+    /// Where the cache cannot be written, or `progress` answers to stop.
     pub fn prepare(
         self,
         progress: &mut Progress<'_>,
@@ -188,7 +193,7 @@ impl ImageFolder {
     ) -> Result<OpenCache, ImageFolderError> {
         let files = &self.listing.files;
         store::create_directory(directory)?; // fails before anything is read if it cannot be created
-        let hashes = self.hashes(&mut |_, _| ControlFlow::Continue(()))?;
+        let hashes = self.hashes(&mut silent)?;
         let key = cache::key(hashes, self.shape, self.options.resize);
         let directory = directory.join(&key);
         store::create_directory(&directory)?;
@@ -226,8 +231,8 @@ impl ImageFolder {
     ) -> Result<Option<Vec<(usize, BadImage)>>, ImageFolderError> {
         let files: Vec<PathBuf> =
             places.iter().map(|&place| self.listing.files[place].clone()).collect();
-        let mut no_progress = |_, _| ControlFlow::Continue(());
-        let mut pass = self.pass(&mut no_progress);
+        let mut silent = silent;
+        let mut pass = self.pass(&mut silent);
         pass.check(&files)?;
         let reasons = pass.found.bad.into_iter().map(|(_, reason)| reason);
         Ok((reasons.len() == places.len()).then(|| places.iter().copied().zip(reasons).collect()))
@@ -312,8 +317,7 @@ impl ImageSource for ImageFolder {
 
     /// Reads all files and decodes none.
     fn fingerprint(&self) -> Result<String, DataError> {
-        let files =
-            self.listing.files.iter().zip(self.hashes(&mut |_, _| ControlFlow::Continue(()))?);
+        let files = self.listing.files.iter().zip(self.hashes(&mut silent)?);
         let hash = |(file, known): (&PathBuf, &Option<String>)| match known {
             Some(known) => Ok(known.clone()),
             None => pass::hash(file)

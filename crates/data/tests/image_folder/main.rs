@@ -303,7 +303,9 @@ fn images_of_two_splits_are_found_by_their_content() {
     let root = folder(&[&train[..], &others].concat());
     let [found] = &shared(root.path())[..] else { panic!("one pair of splits") };
     let told = found.to_string();
-    assert!(told.starts_with("1 of the 3 files read for the validation split are also "), "{told}");
+    assert!(
+        told.starts_with("1 of the 3 files read for the validation split are the same as files ")
+    );
     assert!(told.contains("val/b/4.png`") && told.contains("train/b/2.png`"), "{told}");
     refuse_shared(&shared(root.path())).unwrap();
     assert_eq!(training_folder(root.path()), Some(root.path().join("train")));

@@ -58,10 +58,11 @@ pub(super) fn run(arguments: &GenerateArguments, output: &Output) -> Result<(), 
     if let Some(note) = model.note_on_prompt(&arguments.prompt)? {
         print_note(&note);
     }
-    let generator = model.generate(&arguments.prompt, sampling)?;
-    let pieces = generator.take(arguments.length);
+    let mut generator = model.generate(&arguments.prompt, sampling)?;
+    let pieces = generator.by_ref().take(arguments.length);
     if output.json {
-        let generated = Generated { prompt: &arguments.prompt, text: pieces.collect() };
+        let text = pieces.collect::<String>() + &generator.finish();
+        let generated = Generated { prompt: &arguments.prompt, text };
         return output.result(&generated, |_| String::new());
     }
     // What a text taught may command the terminal.
@@ -71,6 +72,7 @@ pub(super) fn run(arguments: &GenerateArguments, output: &Output) -> Result<(), 
     for piece in pieces {
         show(&piece)?;
     }
+    show(&generator.finish())?;
     print("\n")
 }
 

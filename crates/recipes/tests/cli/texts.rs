@@ -91,8 +91,8 @@ fn what_cannot_be_written_is_explained() {
     };
     check("generate run --prompt xyz", 3, "the prompt");
     check("generate nowhere --prompt a", 3, "there is no run directory `nowhere`");
-    check("generate run --prompt a --temperature -1", 2, "the `temperature` of sampling is -1");
-    check("generate run --prompt a --top-p 1.5", 2, "the `top_p` of sampling is 1.5");
+    check("generate run --prompt a --temperature -1", 2, "`--temperature` is -1, and must be");
+    check("generate run --prompt a --top-p 1.5", 2, "`--top-p` is 1.5, and must be");
     check(
         "generate run --prompt a --top-k 0",
         2,
