@@ -26,6 +26,8 @@ const POSITION_EVERY: Duration = Duration::from_secs(30);
 const USUAL_WIDTH: usize = 80;
 /// Columns from which on there is room for a long bar.
 const WIDE: usize = 100;
+/// Columns of a terminal that has room for a bar.
+const NARROW: usize = 70;
 /// Columns that the time left may take beside the bar.
 const TIME_LEFT: usize = "59m left, ".len();
 
@@ -229,7 +231,11 @@ impl Console {
     /// - `width`: of the terminal
     fn room(&self, width: usize) -> usize {
         let steps = grouped(self.steps as f64).len();
-        let before = bar_width(width) + " step /, ".len() + 2 * steps + TIME_LEFT;
+        let bar = match bar_width(width) {
+            0 => 0,
+            bar => bar + " ".len() + TIME_LEFT,
+        };
+        let before = bar + "step /, ".len() + 2 * steps;
         width.saturating_sub(before)
     }
 
@@ -331,14 +337,20 @@ fn bar() -> ProgressBar {
 
 /// - `left`: the time left, from the first step on
 fn bar_style(left: &str) -> ProgressStyle {
-    let width = bar_width(width());
-    let style = format!("{{bar:{width}}} step {{human_pos}}/{{human_len}}, {left}{{wide_msg}}");
+    let style = match bar_width(width()) {
+        0 => "step {human_pos}/{human_len}, {wide_msg}".to_owned(),
+        width => format!("{{bar:{width}}} step {{human_pos}}/{{human_len}}, {left}{{wide_msg}}"),
+    };
     ProgressStyle::with_template(&style).expect("the template is a constant")
 }
 
-/// Columns of the bar itself.
+/// Columns of the bar itself; none where it and the time left would leave no room for the loss.
 fn bar_width(terminal: usize) -> usize {
-    if terminal < WIDE { 8 } else { 16 }
+    match terminal {
+        ..NARROW => 0,
+        NARROW..WIDE => 8,
+        WIDE.. => 16,
+    }
 }
 
 /// Columns of the terminal.
@@ -463,6 +475,8 @@ mod tests {
         let narrow = fitting(&fields, console.room(80));
         assert_eq!(narrow, "epoch 7/500, loss 0.5326");
         assert_eq!(fitting(&fields, console.room(84)), narrow + ", 652,000 samples/s");
+        assert_eq!(fitting(&fields, console.room(60)), "epoch 7/500, loss 0.5326");
+        assert_eq!(fitting(&fields, console.room(40)), "epoch 7/500");
         assert_eq!(fitting(&fields, 0), "");
     }
 

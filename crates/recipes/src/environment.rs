@@ -12,6 +12,17 @@ pub const COMMIT: &str = env!("BUILD_COMMIT");
 /// Burn's version, as the lock file of the workspace has it.
 const BURN: &str = "0.21.0";
 
+/// Hashes by which data are recognised.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct DataHashes {
+    /// Of all samples, and of the split that each is in: by it `resume` and `eval` know them.
+    #[serde(rename = "data")]
+    pub samples: String,
+    /// Of the source before the seed holds samples out: by it `compare` knows that runs of several seeds
+    /// had the same. None where the seed holds none out, or draws the samples themselves.
+    pub source: Option<String>,
+}
+
 /// Versions, machine and command of a run.
 #[derive(Debug, Serialize)]
 pub(crate) struct Environment {
@@ -20,8 +31,8 @@ pub(crate) struct Environment {
     commit: &'static str,
     backend: &'static str,
     device: String,
-    /// The hash of all samples.
-    data: String,
+    #[serde(flatten)]
+    data: DataHashes,
     ranks: usize,
     threads: usize,
     operating_system: &'static str,
@@ -35,7 +46,7 @@ pub(crate) struct Environment {
 }
 
 impl Environment {
-    pub(crate) fn new(device: &str, data: &str, ranks: usize) -> Self {
+    pub(crate) fn new(device: &str, data: &DataHashes, ranks: usize) -> Self {
         let arguments = std::env::args_os();
         let command_line = arguments.map(|argument| argument.to_string_lossy().into_owned());
         Self {
@@ -44,7 +55,7 @@ impl Environment {
             commit: COMMIT,
             backend: backend::NAME,
             device: device.to_owned(),
-            data: data.to_owned(),
+            data: data.clone(),
             ranks,
             threads: backend::device::threads(),
             operating_system: std::env::consts::OS,
@@ -80,16 +91,17 @@ mod tests {
 
     #[test]
     fn another_device_is_noted_and_another_number_of_threads_is_none() {
+        let data = DataHashes { samples: String::new(), source: None };
         let run = tempfile::tempdir().unwrap();
         let note = |before: &str| {
             let before = serde_json::json!({"backend": backend::NAME, "device": before});
             fs::write(run.path().join(ENVIRONMENT), before.to_string()).unwrap();
-            Environment::new("A CPU (2 threads)", "", 1).note_on_steps_before(run.path())
+            Environment::new("A CPU (2 threads)", &data, 1).note_on_steps_before(run.path())
         };
         assert_eq!(note("A CPU (16 threads)"), None);
         assert!(note("A GPU").unwrap().starts_with("the steps so far were computed on A GPU by "));
         fs::remove_file(run.path().join(ENVIRONMENT)).unwrap();
-        assert_eq!(Environment::new("A CPU", "", 1).note_on_steps_before(run.path()), None);
+        assert_eq!(Environment::new("A CPU", &data, 1).note_on_steps_before(run.path()), None);
     }
 
     #[test]

@@ -22,6 +22,7 @@ use store::sha256_hex;
 use crate::{
     Failure,
     config::{Drawing, FOLDER_SIDE, ImageConfig, ImageData, ImageOrigin, Normalise},
+    environment::DataHashes,
     initial_weights::TrainedWeights,
     plan::{FrozenLayers, Outline, Plan},
 };
@@ -43,8 +44,8 @@ pub struct ImageSet {
     pub validation: Option<Source>,
     /// What the source keeps for the end, if it does.
     pub test: Option<Source>,
-    /// A hash of all images and labels, and of the split that each is in.
-    pub fingerprint: String,
+    /// Hashes of all images and labels.
+    pub hashes: DataHashes,
     /// What the user should know, a sentence each.
     pub notes: Vec<String>,
     /// Files that are in two splits.
@@ -61,7 +62,7 @@ impl ImageSet {
     /// Any problem with the data.
     pub fn read(data: &ImageData, seed: u64, progress: &mut Progress<'_>) -> Result<Self, Failure> {
         let found = Found::read(data, seed, [IN_MEMORY_BYTES; 2], progress)?;
-        let fingerprint = found.fingerprint(data, seed)?;
+        let hashes = found.hashes(data, seed)?;
         let fit = |source| fit(source, data);
         let mut notes = Vec::from_iter(data.note_on_size(FOLDER_SIDE));
         notes.extend(found.notes);
@@ -87,7 +88,7 @@ impl ImageSet {
             train,
             validation,
             test: found.test.map(fit),
-            fingerprint,
+            hashes,
             notes,
             shared: found.shared,
             skipped: found.skipped.len(),
@@ -237,19 +238,18 @@ pub(crate) fn read_held_out(
             for split in [Some(&folder.train), validation, test].into_iter().flatten() {
                 hash(split, progress)?;
             }
-            let fingerprint = fingerprint(&folder.train, [validation, test], data, seed)?;
+            let DataHashes { samples, .. } = hashes(&folder.train, [validation, test], data, seed)?;
             let shared = shared_images([Some(&folder.train), validation, test]);
             let mut given = measured_of_folder(folder, data, progress)?;
             given.notes.extend(shared.iter().map(SharedFiles::note));
-            return Ok((Some(given), fingerprint));
+            return Ok((Some(given), samples));
         }
     }
-    let ImageSet { test, validation, fingerprint, notes, .. } =
-        ImageSet::read(data, seed, progress)?;
+    let ImageSet { test, validation, hashes, notes, .. } = ImageSet::read(data, seed, progress)?;
     let test = test.map(|test| (test, "test"));
     let held_out = test.or(validation.map(|validation| (validation, "validation")));
     let given = |(source, split)| GivenImages { source, split: Some(split), notes };
-    Ok((held_out.map(given), fingerprint))
+    Ok((held_out.map(given), hashes.samples))
 }
 
 /// Decodes the split of a folder to measure on, and no other.
@@ -267,13 +267,13 @@ fn measured_of_folder(
     Ok(GivenImages { source: fit(source, data), split, notes })
 }
 
-/// A hash of all images and labels, and of the split that each is in; validation comes before test.
-fn fingerprint<S: ImageSource + ?Sized>(
+/// Hashes of all images and labels, and of the split that each is in; validation comes before test.
+fn hashes<S: ImageSource + ?Sized>(
     train: &S,
     others: [Option<&S>; 2],
     data: &ImageData,
     seed: u64,
-) -> Result<String, DataError> {
+) -> Result<DataHashes, DataError> {
     let of = |split: Option<&S>| split.map(|split| split.fingerprint()).transpose();
     let [validation, test] = others;
     let splits: [Option<String>; 3] = [of(Some(train))?, of(validation)?, of(test)?];
@@ -281,7 +281,12 @@ fn fingerprint<S: ImageSource + ?Sized>(
         Some(_) => None,
         None => hold_out(train.labels(), data.held_out(), seed)?.1,
     };
-    Ok(sha256_hex(format!("{splits:?} {held_out:?}").as_bytes()))
+    let is_drawn = data.source == ImageOrigin::Synthetic;
+    let source = || sha256_hex(format!("{splits:?}").as_bytes());
+    Ok(DataHashes {
+        samples: sha256_hex(format!("{splits:?} {held_out:?}").as_bytes()),
+        source: (held_out.is_some() && !is_drawn).then(source),
+    })
 }
 
 /// The images to train on and those held out, about a `fraction` of each class.
@@ -319,9 +324,9 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    fn fingerprint(&self, data: &ImageData, seed: u64) -> Result<String, DataError> {
+    fn hashes(&self, data: &ImageData, seed: u64) -> Result<DataHashes, DataError> {
         let others = [self.validation.as_deref(), self.test.as_deref()];
-        fingerprint(&*self.train, others, data, seed)
+        hashes(&*self.train, others, data, seed)
     }
 
     /// As [`ImageSet::read`], but nothing is resized, unless it is a picture of a folder, nor held out.
@@ -481,7 +486,7 @@ mod tests {
             (images.split, images.source.labels(), decoded),
             (Some("validation"), &[0, 1][..], 2)
         );
-        assert_eq!(fingerprint, all.fingerprint);
+        assert_eq!(fingerprint, all.hashes.samples);
     }
 
     #[test]

@@ -14,6 +14,7 @@ use training::Trainer;
 use crate::{
     Failure, Start, Summary,
     config::{Check, Checker, Config, TextData, check_widths},
+    environment::DataHashes,
     initial_weights::{InitialWeights, Initialised, begin},
     plan::Plan,
     registry::Recipe,
@@ -75,7 +76,7 @@ fn train<B: AutodiffBackend>(
     // The data: a window of words, and the one that follows it.
     let (corpus, weights) = config.read(start.initial_weights())?;
     start.keep_apart(&corpus.shared)?;
-    let data = corpus.fingerprint();
+    let data = DataHashes { samples: corpus.fingerprint(), source: None };
     let prompt = beginning(corpus.validation.as_ref().unwrap_or(&corpus.train), &corpus.vocabulary);
     let length = config.data.sequence_length;
     let windows = |tokens| Windows::new(tokens, length, Predict::Last).map_err(DataError::from);

@@ -11,6 +11,7 @@ use training::Trainer;
 use crate::{
     Failure, Start, Summary,
     config::{Check, Checker, Config, TextData, check_widths},
+    environment::DataHashes,
     initial_weights::{InitialWeights, Initialised, begin},
     plan::Plan,
     registry::Recipe,
@@ -96,7 +97,7 @@ fn train<B: AutodiffBackend>(
     // The data: one stream through the text per row of a batch.
     let (corpus, weights) = config.read(start.initial_weights())?;
     start.keep_apart(&corpus.shared)?;
-    let data = corpus.fingerprint();
+    let data = DataHashes { samples: corpus.fingerprint(), source: None };
     let length = config.data.sequence_length;
     let prompt = beginning(corpus.validation.as_ref().unwrap_or(&corpus.train), &corpus.vocabulary);
     let rows = config.training.batch_size;

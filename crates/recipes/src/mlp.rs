@@ -18,6 +18,7 @@ use crate::{
     ExitCode, Failure, Start, Summary,
     class_weights::ClassWeights,
     config::{self, Check, Checker, Config, Monitored, Source, TableData, check_dropout},
+    environment::DataHashes,
     plan::{FrozenLayers, Outline, Plan},
     registry::Recipe,
     table_evaluation::{TableEvaluation, table_losses},
@@ -74,7 +75,8 @@ fn train<B: AutodiffBackend>(
     // The data.
     let splits = read(&config, seed)?;
     start.keep_apart(&splits.shared)?;
-    let data = splits.fingerprint();
+    let source = config.data.source_hash().map_err(Failure::user_data)?;
+    let data = DataHashes { samples: splits.fingerprint(), source };
     let TableSplits { train, validation, test, preprocessing, mut notes, .. } = splits;
     let (labels, classes) = (train.targets.labels(), preprocessing.target.classes());
     refuse_classes_of_values(&config, &preprocessing)?;

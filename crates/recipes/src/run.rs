@@ -15,7 +15,7 @@ use training::{
 use crate::{
     ExitCode, Failure, Summary,
     config::{self, Config},
-    environment::Environment,
+    environment::{DataHashes, Environment},
     initial_weights::TrainedWeights,
     memory::Footprint,
     odd_settings::odd,
@@ -47,7 +47,6 @@ pub(crate) struct Run<'a> {
 impl<'a> Start<'a> {
     /// Creates the run directory, or reopens it.
     ///
-    /// - `data`: a hash of all samples, by which `resume` and `eval` recognise them
     /// - `notes`: notes to the user, a sentence each
     ///
     /// # Errors
@@ -56,7 +55,7 @@ impl<'a> Start<'a> {
     pub(crate) fn open<Data: Serialize, Model: Serialize, Augment: Serialize>(
         self,
         config: &Config<Data, Model, Augment>,
-        data: &str,
+        data: &DataHashes,
         notes: &[String],
     ) -> Result<Run<'a>, Failure> {
         let unwritable = |error: String| {
@@ -75,7 +74,7 @@ impl<'a> Start<'a> {
         if self.resumes {
             // First, since the data may be other only because of them.
             self.refuse_changed_choices(&resolved.toml)?;
-            self.refuse_other_data(data)?;
+            self.refuse_other_data(&data.samples)?;
         }
         // A rank that cannot read its data ends all ranks before there is a directory.
         self.group.meet()?;
@@ -103,7 +102,7 @@ impl<'a> Start<'a> {
             start: self,
             files,
             recipe: config.recipe.clone(),
-            rests_on: BTreeMap::from([("its data".to_owned(), data.to_owned())]),
+            rests_on: BTreeMap::from([("its data".to_owned(), data.samples.clone())]),
             seed: config.training.seed,
             batch_size: config.training.batch_size,
             micro_batch: config.training.micro_batch,
@@ -348,7 +347,8 @@ mod tests {
         let mut nobody = ();
         let start = Start::new(folder.path().join("run"), &mut nobody);
         let config: Config<TableData, mlp::Model> = mlp::RECIPE.resolve(Vec::new()).unwrap();
-        let mut run = start.open(&config, "data", &[]).unwrap();
+        let data = DataHashes { samples: "data".to_owned(), source: None };
+        let mut run = start.open(&config, &data, &[]).unwrap();
         let hidden = vec![1_000_000; 2]; // a matrix of 4 TB
         let network = MlpConfig { inputs: 1, hidden, outputs: 1, embeddings: vec![], dropout: 0.0 };
         let shape = ImageShape { channels: 1, height: 1, width: 1 };

@@ -10,6 +10,7 @@ use serde::Serialize;
 use crate::{
     Failure, Start,
     config::ImageConfig,
+    environment::DataHashes,
     image_evaluation::{ImageEvaluation, ImageLoss},
     image_set::ImageSet,
     initial_weights::{Initialised, TrainedWeights, begin},
@@ -27,8 +28,8 @@ pub(crate) struct TrainingImages<B: AutodiffBackend> {
     pub(crate) classes: Vec<String>,
     /// The weights that the network begins with; none if they are drawn.
     weights: Option<TrainedWeights>,
-    /// A hash of all images and labels, and of the split that each is in.
-    fingerprint: String,
+    /// Hashes of all images and labels.
+    hashes: DataHashes,
     /// What the user should know, a sentence each.
     notes: Vec<String>,
     /// Files that could not be decoded.
@@ -59,7 +60,7 @@ impl<B: AutodiffBackend> TrainingImages<B> {
         let preprocessing = images.preprocessing(data, &mut start.progress());
         start.stop_if_asked()?;
         let mut preprocessing = preprocessing?;
-        let ImageSet { fingerprint, mut notes, skipped, .. } = images;
+        let ImageSet { hashes, mut notes, skipped, .. } = images;
         notes.extend(config.notes(&*images.train));
         if let Some(weights) = &weights {
             notes.push(weights.note(&classes));
@@ -83,7 +84,7 @@ impl<B: AutodiffBackend> TrainingImages<B> {
             preprocessing,
             classes,
             weights,
-            fingerprint,
+            hashes,
             notes,
             skipped,
         })
@@ -108,7 +109,7 @@ impl<B: AutodiffBackend> TrainingImages<B> {
         start: Start<'a>,
         config: &ImageConfig<Model>,
     ) -> Result<Run<'a>, Failure> {
-        let mut run = start.open(config, &self.fingerprint, &self.notes)?;
+        let mut run = start.open(config, &self.hashes, &self.notes)?;
         run.skipped(self.skipped);
         run.begins_with(self.weights.as_ref());
         Ok(run)

@@ -104,7 +104,7 @@ fn train<B: AutodiffBackend>(
     let group = start.group.clone();
 
     // Step 4: train the head; step 5, where it is asked for: with it the last block, at a lower rate.
-    let mut run = start.open(&config, &images.fingerprint, &notes)?;
+    let mut run = start.open(&config, &images.hashes, &notes)?;
     run.skipped(images.skipped);
     if frozen_blocks > 0 {
         run.rests_on("its frozen weights", frozen.hash.clone());

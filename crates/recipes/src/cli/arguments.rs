@@ -18,6 +18,7 @@ use super::{
     generate::GenerateArguments,
     inspect::InspectArguments,
     lr_find::LrFindArguments,
+    other_programs,
     plan::PlanArguments,
     predict::PredictArguments,
     report::ReportArguments,
@@ -257,6 +258,9 @@ pub(super) fn misuse(error: &clap::Error, words: &[String]) -> Failure {
         let help = format!("name the kind of data first: {command}");
         return Failure::new(ExitCode::Usage, message, help);
     }
+    if let Some(help) = of_other_programs(error) {
+        return Failure::new(ExitCode::Usage, message, help);
+    }
     let help = match (suggestion, valid.filter(|values| !values.is_empty())) {
         (Some(name), None) => format!("did you mean `{name}`?"),
         (Some(name), Some(valid)) => format!("did you mean `{name}`? Possible values: {valid}"),
@@ -264,6 +268,23 @@ pub(super) fn misuse(error: &clap::Error, words: &[String]) -> Failure {
         (None, None) => usage(&rendered),
     };
     Failure::new(ExitCode::Usage, message, help)
+}
+
+/// What to do for those who know the word from another program.
+fn of_other_programs(error: &clap::Error) -> Option<String> {
+    let of = |kind| error.get(kind).map(ContextValue::to_string);
+    match error.kind() {
+        ErrorKind::InvalidSubcommand => {
+            let command = other_programs::command(&of(ContextKind::InvalidSubcommand)?)?;
+            Some(format!("that is `recipes {command}` here"))
+        }
+        ErrorKind::UnknownArgument => {
+            let option = of(ContextKind::InvalidArg)?;
+            let name = option.split_once('=').map_or(option.as_str(), |(name, _)| name);
+            other_programs::instead_of(name).map(str::to_owned)
+        }
+        _ => None,
+    }
 }
 
 /// How the command is used, and where there is more on it.
@@ -377,6 +398,14 @@ mod tests {
         assert!(inspect.ends_with(": recipes data inspect csv titanic.csv"), "{inspect}");
         assert!(help("data inspect pictures").starts_with("possible values: "));
         assert!(!help("train cnn --nothing 5").contains("--set"));
+        assert!(help("train cnn --imgsz 64").contains("`--set data.size=..`"));
+        assert!(help("train cnn --optimizer sgd").contains("`--set optimizer.kind=..`"));
+        assert!(help("train cnn --early-stopping 5").contains("`--set training.patience=..`"));
+        assert!(help("train cnn --device=0").contains("`recipes devices`"));
+        assert!(help("train cnn --project a").contains("`--run-dir DIR`"));
+        assert_eq!(help("validate runs/a"), "that is `recipes eval` here");
+        assert_eq!(help("inspect csv a.csv"), "that is `recipes data inspect` here");
+        assert_eq!(help("trian"), "did you mean `train`?");
         let program = help("version");
         assert!(program.ends_with("; see `recipes help`"), "{program}");
     }

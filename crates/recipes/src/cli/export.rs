@@ -1,6 +1,6 @@
 //! `recipes export`: a trained model as a file for other programs.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use backend::{Selected, device};
 use clap::ValueHint;
@@ -12,7 +12,10 @@ use super::{
     model::model_of,
     output::{Output, refuse_output},
 };
-use crate::Failure;
+use crate::{
+    ExitCode, Failure,
+    run_directory::{CONFIG, INITIAL, MODEL},
+};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct ExportArguments {
@@ -83,6 +86,7 @@ pub(super) fn run(arguments: &ExportArguments, output: &Output) -> Result<(), Fa
     };
     let file = arguments.output.clone().unwrap_or_else(|| arguments.run.join(default));
     refuse_output(&file, "--output", format, &[ending], arguments.force)?;
+    refuse_files_of_runs(&file)?;
     let numbers = arguments.precision.numbers();
     let bytes = match arguments.format {
         Format::Safetensors => TensorFile::read(&model)
@@ -102,4 +106,17 @@ pub(super) fn run(arguments: &ExportArguments, output: &Output) -> Result<(), Fa
     output.result(&written, |Exported { file, bytes, sha256 }| {
         format!("wrote {file}, {bytes} bytes, SHA-256 {sha256}\n")
     })
+}
+
+/// Refuses to replace the weights that a run rests on, which may be rounded here, or those of another.
+fn refuse_files_of_runs(file: &Path) -> Result<(), Failure> {
+    let is_own = [MODEL, INITIAL].iter().any(|name| file.file_name() == Some(name.as_ref()));
+    if !is_own || !file.with_file_name(CONFIG).exists() {
+        return Ok(());
+    }
+    Err(Failure::new(
+        ExitCode::Usage,
+        format!("`{}` is a run's own file, by which it is evaluated or resumed", file.display()),
+        "name another file with `--output`",
+    ))
 }

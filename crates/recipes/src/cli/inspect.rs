@@ -8,9 +8,8 @@ use std::{
 use clap::ValueEnum;
 use data::{
     CategoryEncoding, Column, ColumnKind, DataError, TableSplits, TokenKind, contact_sheet,
-    csv_table::{CsvOptions, TargetColumn, read_csv},
+    csv_table::TargetColumn,
     image_folder::OnBadImage,
-    npy::{NpyOptions, read_npy},
     text::{Streams, TextOptions, read_text},
 };
 use serde::Serialize;
@@ -24,11 +23,11 @@ use crate::{
     ExitCode, Failure,
     class_weights::counts,
     cnn,
-    config::{Drawing, ImageConfig, ImageData, ImageOrigin, SettingsLayer},
+    config::{Config, Drawing, ImageConfig, ImageData, ImageOrigin, SettingsLayer, TableData},
     console::{Console, ProgressMode},
     image_set::{Found, IN_MEMORY_BYTES, problem_with},
     initial_weights::FixedNetwork,
-    lstm, lstm_char,
+    lstm, lstm_char, mlp,
     names::shortened,
     numbers::{counted, grouped, percent, significant},
 };
@@ -56,6 +55,10 @@ pub(super) struct InspectArguments {
     /// Whether the first line of a `csv` names the columns [default: as its cells suggest]
     #[arg(long, value_name = "BOOL")]
     header: Option<bool>,
+    /// Change a setting of `[data]` for a `csv` or `npy`, such as `data.columns.zip=categorical`; may
+    /// be repeated
+    #[arg(long = "set", value_name = "data.KEY=VALUE", allow_hyphen_values = true)]
+    settings: Vec<String>,
     /// What a `text` is cut into: words, as for `lstm`, or characters or bytes, as for `lstm-char`
     /// [default: words]
     #[arg(long, value_enum)]
@@ -151,12 +154,7 @@ pub(super) fn run(
         refuse_output(path, "--sheet", "PNG", &["png"], arguments.force)?;
     }
     let (mut inspection, images) = match arguments.source {
-        Source::Csv => (inspect_csv(arguments)?, None),
-        Source::Npy => {
-            let path = arguments.path()?;
-            let splits = read_npy(&NpyOptions { path, task: None, validation: 0.0 }, 0)?;
-            (table(Source::Npy, &splits), None)
-        }
+        Source::Csv | Source::Npy => (inspect_table(arguments)?, None),
         Source::Text => (inspect_text(arguments)?, None),
         source => {
             let found = read_images(arguments, config.data, &mut Console::new(progress))?;
@@ -187,6 +185,11 @@ impl InspectArguments {
         })
     }
 
+    fn names_target(&self) -> bool {
+        self.target.is_some()
+            || self.settings.iter().any(|setting| setting.starts_with("data.target="))
+    }
+
     /// Refuses what would have no effect.
     fn refuse_of_other_sources(&self) -> Result<(), Failure> {
         let (is_csv, is_text) = (self.source == Source::Csv, self.source == Source::Text);
@@ -196,10 +199,19 @@ impl InspectArguments {
             ("PATH", self.path.is_some(), !is_drawn),
             ("--target", self.target.is_some(), is_csv),
             ("--header", self.header.is_some(), is_csv),
+            ("--set", !self.settings.is_empty(), is_csv || self.source == Source::Npy),
             ("--tokens", self.tokens.is_some(), is_text),
             ("--size", self.size.is_some(), self.source == Source::ImageFolder),
             ("--sheet", self.sheet.is_some(), has_images),
         ];
+        let of_others = self.settings.iter().find(|setting| !setting.starts_with("data."));
+        if let Some(setting) = of_others.filter(|_| !has_images && !is_text) {
+            return Err(Failure::new(
+                ExitCode::Usage,
+                format!("`--set {setting}` has no effect on what is read"),
+                "leave it out; settings of `[data]` have one",
+            ));
+        }
         match options.into_iter().find(|&(_, is_given, has_effect)| is_given && !has_effect) {
             Some((option, ..)) => Err(Failure::new(
                 ExitCode::Usage,
@@ -211,20 +223,24 @@ impl InspectArguments {
     }
 }
 
-fn inspect_csv(arguments: &InspectArguments) -> Result<Inspection, Failure> {
-    let target = match arguments.target.as_deref().map(|target| (target, target.parse())) {
-        None => TargetColumn::Index(-1),
-        Some((_, Ok(index))) => TargetColumn::Index(index),
-        Some((target, Err(_))) => {
-            let quoted = target.strip_prefix('"').and_then(|target| target.strip_suffix('"'));
-            TargetColumn::Name(quoted.unwrap_or(target).to_owned())
-        }
-    };
-    let options =
-        CsvOptions { header: arguments.header, ..CsvOptions::new(arguments.path()?, target) };
-    let splits = read_csv(&options, 0)?;
-    let mut inspection = table(Source::Csv, &splits);
-    if arguments.target.is_none() {
+/// Reads a table as `mlp` does.
+fn inspect_table(arguments: &InspectArguments) -> Result<Inspection, Failure> {
+    let is_csv = arguments.source == Source::Csv;
+    let source = if is_csv { "data.source=csv" } else { "data.source=npy" };
+    let mut layers = SettingsLayer::sets(&[source, "data.path=."]);
+    layers.extend(is_csv.then(|| SettingsLayer::set("data.target=-1")));
+    layers.extend(SettingsLayer::sets(&arguments.settings));
+    let mut config: Config<TableData, mlp::Model> = mlp::RECIPE.resolve(layers)?;
+    config.data.path = Some(arguments.path()?);
+    config.data.header = arguments.header.or(config.data.header);
+    config.data.target = arguments.target.as_deref().map(target_column).or(config.data.target);
+    let splits = mlp::read(&config, 0)?;
+
+    let mut inspection = table(arguments.source, &splits);
+    if is_csv {
+        inspection.columns = splits.preprocessing.columns.clone();
+    }
+    if is_csv && !arguments.names_target() {
         inspection.notes.insert(
             0,
             format!(
@@ -233,7 +249,18 @@ fn inspect_csv(arguments: &InspectArguments) -> Result<Inspection, Failure> {
             ),
         );
     }
-    Ok(Inspection { columns: splits.preprocessing.columns.clone(), ..inspection })
+    Ok(inspection)
+}
+
+/// The value of `--target`.
+fn target_column(given: &str) -> TargetColumn {
+    given.parse().map_or_else(
+        |_| {
+            let quoted = given.strip_prefix('"').and_then(|given| given.strip_suffix('"'));
+            TargetColumn::Name(quoted.unwrap_or(given).to_owned())
+        },
+        TargetColumn::Index,
+    )
 }
 
 fn inspect_text(arguments: &InspectArguments) -> Result<Inspection, Failure> {

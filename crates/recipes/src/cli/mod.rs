@@ -15,6 +15,7 @@ mod list;
 mod logger;
 mod lr_find;
 mod model;
+mod other_programs;
 mod output;
 mod panics;
 mod plan;

@@ -9,7 +9,7 @@ use serde::Serialize;
 use training::{EndStatus, Group, newest_step};
 
 use super::{
-    arguments::RecipeParser,
+    arguments::{RecipeParser, at_least},
     output::Output,
     panics::caught,
     processes::{check_alike, of_first},
@@ -42,10 +42,10 @@ pub(super) struct TrainArguments {
     #[arg(long, value_name = "DIR")]
     run_dir: Option<PathBuf>,
     /// Random seed (sets `training.seed`)
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = at_least::<0>)]
     seed: Option<u64>,
     /// Stop after N steps (sets `training.max_steps`)
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = at_least::<1>)]
     max_steps: Option<u64>,
 }
 

@@ -57,10 +57,12 @@ impl Finished {
     }
 
     /// Whether a run differs from this one in its seed at most: its samples may be others only where
-    /// another seed chooses others.
+    /// another seed chooses others, of the same source.
     pub(super) fn repeated_by(&self, run: &Self) -> bool {
-        let may_differ =
-            self.summary.seed != run.summary.seed && seed_chooses_samples(&self.settings);
+        let [source, other] = [self, run].map(|run| run.record.environment["source"].as_str());
+        let may_differ = self.summary.seed != run.summary.seed
+            && seed_chooses_samples(&self.settings)
+            && (source == other || source.is_none() || other.is_none());
         self.settings == run.settings && (may_differ || self.data() == run.data())
     }
 
@@ -248,5 +250,23 @@ mod tests {
         assert_eq!(seeds, [[0, 1].as_slice(), &[0]]);
         let hashes = ["01234567", "fedcba98"].map(Value::from).to_vec();
         assert_eq!(comparison.differences, [("data".to_owned(), hashes)].into());
+    }
+
+    #[test]
+    fn runs_of_several_seeds_are_one_row_where_their_source_is_the_same() {
+        let rows = |sources: [Value; 2]| {
+            let mut runs = [run("a", 0, 0.1, 0.5), run("b", 1, 0.1, 0.6)];
+            for (run, (data, source)) in runs.iter_mut().zip(["one", "other"].iter().zip(sources)) {
+                run.record.environment = json!({ "data": data, "source": source });
+            }
+            let comparison = Runs { finished: runs.into(), notes: Vec::new() }.compare();
+            assert_eq!(comparison.differences.contains_key("data"), comparison.rows.len() == 2);
+            comparison.rows.len()
+        };
+        assert_eq!(rows([json!("same"), json!("same")]), 1);
+        assert_eq!(rows([json!("same"), json!("changed")]), 2);
+        // Drawn, or of a run before it was recorded.
+        assert_eq!(rows([Value::Null, json!("same")]), 1);
+        assert_eq!(rows([Value::Null, Value::Null]), 1);
     }
 }

@@ -61,12 +61,24 @@ impl fmt::Display for Problems {
 
 impl std::error::Error for Problems {}
 
-/// The key that users of other programs call `word`; other words as they are.
+/// The key that users of other programs call `word`, or its last part; other words as they are.
 pub(crate) fn usual_name(word: &str) -> &str {
     match word {
         "lr" | "lr0" => "learning_rate",
         "batch" => "batch_size",
-        "data" => "path",
+        "data" | "data_dir" => "path",
+        "num_workers" => "workers",
+        "imgsz" | "img_size" | "image_size" => "size",
+        "val_split" | "validation_split" => "validation",
+        "hflip" | "fliplr" => "horizontal_flip",
+        "vflip" | "flipud" => "vertical_flip",
+        "degrees" => "rotate",
+        "amp" | "mixed_precision" | "dtype" => "precision",
+        "accumulate" | "gradient_accumulation_steps" => "micro_batch",
+        "grad_clip" | "max_grad_norm" => "clip_norm",
+        "early_stopping" => "training.patience",
+        "optimizer" | "optim" => "optimizer.kind",
+        "scheduler" | "lr_scheduler" => "schedule.kind",
         word => word,
     }
 }

@@ -187,7 +187,13 @@ impl Table {
     }
 
     /// The full name of a key in some table below this one.
+    ///
+    /// - `wanted`: that name or its last part
     pub(super) fn find(&self, wanted: &str) -> Option<String> {
+        if let Some((table, key)) = wanted.split_once('.') {
+            let Value::Table(inner) = &self.0.get(table)?.value else { return None };
+            return inner.0.contains_key(key).then(|| wanted.to_owned());
+        }
         self.0.iter().find_map(|(name, node)| match &node.value {
             Value::Table(inner) if inner.0.contains_key(wanted) => Some(format!("{name}.{wanted}")),
             Value::Table(inner) => Some(format!("{name}.{}", inner.find(wanted)?)),

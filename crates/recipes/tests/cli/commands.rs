@@ -210,6 +210,10 @@ fn data_are_inspected_and_pictured() {
         assert!(text.contains(line), "{text}");
     }
     assert_eq!(text.matches("its numbers are written as").count(), 1, "{text}");
+    let text = folder.run(&format!("{inspect} size --set data.columns.same=drop")).succeeded();
+    assert!(text.stdout.contains("column same              dropped: "), "{text:#?}");
+    let other = format!("{inspect} size --set training.epochs=2");
+    folder.run(&other).refused(2, "`--set training.epochs=2` has no effect on what is read");
     let found = folder.run(&format!("{inspect} 1 --json")).succeeded().json();
     assert_eq!(found["columns"][0]["kind"], "numeric", "{found}");
     let refused = folder.run(&format!("{inspect} 2021"));
@@ -334,6 +338,9 @@ fn a_model_is_exported_as_onnx_and_never_written_over() {
     };
     check("", 3, "`run/model.onnx` already exists");
     check("--precision f8 --force", 2, "invalid value 'f8'");
+    let own =
+        "export run --format safetensors --precision i8 --force --output run/model.safetensors";
+    folder.run(own).refused(2, "`run/model.safetensors` is a run's own file");
     assert_eq!(std::fs::read(folder.path("run/model.onnx")).unwrap(), bytes);
 }
 

@@ -24,7 +24,7 @@ fn the_command_line_is_checked() {
     check("train mpl", "there is no recipe `mpl`");
     check("train none.toml", "cannot read none.toml");
     check("train mlp --sed 1", "unexpected argument '--sed'");
-    check("train mlp --seed -1", "invalid value '-1'");
+    check("train mlp --seed -1", "invalid value '-1' for '--seed <N>': it is not a whole number");
     check("predict", "required arguments were not provided: <RUN> <INPUT>...");
     check("copy mlp settings.txt", "`settings.txt` does not end in `.toml`");
 }

@@ -159,6 +159,29 @@ fn a_run_that_diverged_says_so() {
 }
 
 #[test]
+fn runs_on_a_table_that_has_changed_are_no_seeds_of_one_experiment() {
+    let folder = Folder::new();
+    let write = |shift: usize| {
+        let rows = (0..40).map(|row| format!("{row},{}\n", (row + shift) % 2));
+        folder.write("a.csv", rows.collect::<String>());
+    };
+    let csv = "train mlp --set data.source=csv --set data.path=a.csv --set data.target=-1";
+    let train = |seed: u64| {
+        let options = "--set training.epochs=1 --progress quiet";
+        let run = format!("{csv} {options} --seed {seed} --run-dir {seed}");
+        folder.run(&run).succeeded();
+    };
+    write(0);
+    train(0);
+    train(1);
+    write(1);
+    train(2);
+    let rows = folder.run("compare 0 1 2 --json").succeeded().json()["rows"].clone();
+    assert_eq!(rows.as_array().map(Vec::len), Some(2));
+    assert_eq!((&rows[0]["seeds"], &rows[1]["seeds"]), (&[0, 1].into(), &[2].into()));
+}
+
+#[test]
 fn seeds_are_one_row_with_their_spread() {
     let folder = Folder::new();
     for (run, option) in

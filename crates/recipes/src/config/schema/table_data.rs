@@ -1,6 +1,6 @@
 //! `[data]` of the recipes that learn from tables.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{collections::BTreeMap, fs::File, path::PathBuf};
 
 use data::{
     CategoryEncoding, Order, Task,
@@ -9,6 +9,7 @@ use data::{
     synthetic::{Labels, SyntheticOptions},
 };
 use serde::{Deserialize, Serialize};
+use store::StoreError;
 
 use crate::{
     class_weights::ClassWeighting,
@@ -142,6 +143,25 @@ impl TableData {
             labels: self.labels,
             validation: self.validation.unwrap_or(0.0),
         }
+    }
+
+    /// A hash of the files of which the seed may hold a part out.
+    ///
+    /// # Errors
+    ///
+    /// Where one cannot be read.
+    pub(crate) fn source_hash(&self) -> Result<Option<String>, StoreError> {
+        let path = self.path.clone().unwrap_or_default();
+        let files = match self.source {
+            Source::Synthetic => return Ok(None),
+            Source::Csv => vec![path],
+            Source::Npy => ["features.npy", "targets.npy"].map(|name| path.join(name)).to_vec(),
+        };
+        let hash = |path: PathBuf| {
+            let hash = File::open(&path).and_then(store::sha256_hex_of);
+            hash.map_err(|source| StoreError::Io { action: "read", path, source })
+        };
+        Ok(Some(files.into_iter().map(hash).collect::<Result<String, _>>()?))
     }
 
     fn check_csv(&self, checker: &mut Checker<'_>) {
