@@ -62,8 +62,19 @@ const HTML: Format = Format {
     to_text: None,
 };
 
+/// A format of pictures.
+const fn picture(name: &'static str) -> Format {
+    Format {
+        name,
+        to_csv: "name a table in its place; pictures are read by recipes for images, such as `cnn`",
+        to_text: Some(
+            "name a text in its place; pictures are read by recipes for images, such as `cnn`",
+        ),
+    }
+}
+
 /// What begins a file of each format that its first bytes tell.
-const MAGIC: [(&[u8], Format); 13] = [
+const MAGIC: [(&[u8], Format); 17] = [
     (&GZIP_MAGIC, Format { name: "a gzip file", to_csv: GUNZIP, to_text: Some(GUNZIP) }),
     (b"BZh", Format { name: "a bzip2 file", to_csv: BUNZIP, to_text: Some(BUNZIP) }),
     (b"\xfd7zXZ\0", Format { name: "an xz file", to_csv: UNXZ, to_text: Some(UNXZ) }),
@@ -122,7 +133,12 @@ const MAGIC: [(&[u8], Format); 13] = [
             to_text: AS_TEXT,
         },
     ),
+    (b"\xff\xd8\xff", picture("a JPEG picture")),
+    (b"\x89PNG\r\n\x1a\n", picture("a PNG picture")),
+    (b"II*\0", TIFF),
+    (b"MM\0*", TIFF),
 ];
+const TIFF: Format = picture("a TIFF picture");
 const FEATHER: Format = Format {
     name: "a Feather file",
     to_csv: "convert it, as `pandas.read_feather(\"IN\").to_csv(\"OUT.csv\", index=False)` does",
@@ -143,7 +159,23 @@ pub(crate) fn of(start: &[u8]) -> Option<Format> {
     match start {
         [b'P', b'K', 3, 4, ..] => Some(of_zip(start)),
         [0x80, 2..=5, ..] => Some(PICKLE),
-        _ => of_markup(start),
+        _ => of_picture(start).or_else(|| of_markup(start)),
+    }
+}
+
+/// A picture that begins with letters, as a table may: what follows them tells.
+fn of_picture(start: &[u8]) -> Option<Format> {
+    match start {
+        // Two reserved numbers are 0.
+        [b'B', b'M', _, _, _, _, 0, 0, 0, 0, ..] => Some(picture("a BMP picture")),
+        // Of seven bytes that follow, the last is 0 where pixels are square.
+        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', _, _, _, _, _, _, 0, ..] => {
+            Some(picture("a GIF picture"))
+        }
+        [b'R', b'I', b'F', b'F', _, _, _, _, kind @ ..] if kind.starts_with(b"WEBPVP8") => {
+            Some(picture("a WebP picture"))
+        }
+        _ => None,
     }
 }
 
@@ -217,11 +249,25 @@ mod tests {
         check(b" [ {\"a\": 1}]", "JSON", "read_json");
         check(b"{\"a\": 1}\n{\"a\": 2}\n", "JSON", "lines=True");
         check(b"<!DOCTYPE html>", "a web page", "read_html");
+        let is_picture = |start: &[u8], name| check(start, name, "name a table in its place");
+        is_picture(b"\xff\xd8\xff\xe0\0\x10JFIF", "a JPEG picture");
+        is_picture(b"\x89PNG\r\n\x1a\n\0", "a PNG picture");
+        is_picture(b"GIF89a\xf4\x01\xf4\x01\xf7\x1f\0", "a GIF picture");
+        is_picture(b"GIF87a\x10\0\x10\0\x80\0\0", "a GIF picture");
+        is_picture(b"RIFF\x24\0\0\0WEBPVP8 ", "a WebP picture");
+        is_picture(b"BM\x46\x10\x20\x01\0\0\0\0\x36\0", "a BMP picture");
+        is_picture(b"II*\0\x08\0", "a TIFF picture");
+        is_picture(b"MM\0*\0\0", "a TIFF picture");
     }
 
     #[test]
     fn tables_are_none_of_them() {
         for start in ["PAR1,PAR2", "[a],{b}", "{a},b", "<b>,c", "BZ,b", "\u{80}x,y", ""] {
+            assert_eq!(of(start.as_bytes()), None, "{start}");
+        }
+        let like_pictures =
+            ["BM,BMI,height,weight", "GIF89a,GIF87a,size", "RIFF,abcWEBP,size", "MM,II"];
+        for start in like_pictures {
             assert_eq!(of(start.as_bytes()), None, "{start}");
         }
     }

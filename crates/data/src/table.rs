@@ -1,6 +1,8 @@
 //! A table in memory: a row of features and a target per sample.
 
-use std::collections::{HashMap, HashSet};
+mod copies;
+
+use std::collections::HashMap;
 
 use rayon::prelude::*;
 use store::{sha256_hex, sha256_hex_of_values};
@@ -9,6 +11,9 @@ use crate::{
     Column, ColumnKind, DataError, SharedFiles, TablePreprocessing, Target, TargetKind, Task,
     preprocess::dress::Number, split::classes_without_validation,
 };
+
+pub(crate) use self::copies::note_on_contradictions;
+pub use self::copies::note_on_rows_in_both;
 
 /// A target of whole numbers is a class if it has at most this many.
 pub(crate) const MOST_INTEGER_CLASSES: usize = 20;
@@ -105,19 +110,6 @@ impl Table {
     /// The number of samples.
     pub fn rows(&self) -> usize {
         self.targets.len()
-    }
-
-    /// Each row with its target, as bits.
-    fn rows_in_bits(&self) -> impl Iterator<Item = Vec<u32>> {
-        let width = self.features.len() / self.rows().max(1);
-        (0..self.rows()).map(move |row| {
-            let target = match &self.targets {
-                Targets::Classes(labels) => labels[row],
-                Targets::Values(values) => values[row].to_bits(),
-            };
-            let features = &self.features[row * width..][..width];
-            features.iter().map(|value| value.to_bits()).chain([target]).collect()
-        })
     }
 
     /// The samples of these indices.
@@ -322,57 +314,6 @@ pub(crate) fn note_on_validation(
 ) -> Option<String> {
     let classes = preprocessing.target.classes();
     classes_without_validation(classes, train.targets.labels(), validation?.targets.labels())
-}
-
-/// Fewer rows may well be the same by chance.
-const FEWEST_COPIES: usize = 5;
-
-/// What the user should know where more than a quarter of the rows to measure on are the same as rows
-/// to train on, as they hardly are by chance. Rows of categories and few different numbers may be.
-///
-/// - `rows`: what those to measure on are called, such as ``rows of `test.csv` ``
-pub fn note_on_rows_in_both(
-    preprocessing: &TablePreprocessing,
-    train: &Table,
-    other: &Table,
-    rows: &str,
-) -> Option<String> {
-    if !has_varied_numbers(preprocessing, train) {
-        return None;
-    }
-    // Of the rows of the other file, which is smaller as a rule.
-    let mut counts = HashMap::<Vec<u32>, usize>::new();
-    other.rows_in_bits().for_each(|row| *counts.entry(row).or_default() += 1);
-    let in_both: usize = train.rows_in_bits().filter_map(|row| counts.remove(&row)).sum();
-    let all = other.rows();
-    (in_both >= FEWEST_COPIES && 4 * in_both > all).then(|| {
-        format!(
-            "{in_both} of {all} {rows} are the same as rows to train on, targets included: results on \
-             them say nothing about new data"
-        )
-    })
-}
-
-/// Whether a column of numbers, or a target that is one, has more different values than classes do.
-fn has_varied_numbers(preprocessing: &TablePreprocessing, table: &Table) -> bool {
-    fn are_varied<'a>(numbers: impl Iterator<Item = &'a f32>) -> bool {
-        let mut seen = HashSet::new();
-        numbers.map(|number| number.to_bits()).any(|number| {
-            seen.insert(number);
-            seen.len() > MOST_INTEGER_CLASSES
-        })
-    }
-    let (width, mut next) = (preprocessing.width(), 0);
-    let mut columns = preprocessing.columns.iter().map(|column| {
-        let first = next;
-        next += column.kind.width();
-        (first, &column.kind)
-    });
-    are_varied(table.targets.values().iter())
-        || columns.any(|(first, kind)| {
-            matches!(kind, ColumnKind::Numeric { .. })
-                && are_varied(table.features.iter().skip(first).step_by(width))
-        })
 }
 
 /// Whether classes are integers, perhaps in dress, and no codes with leading zeros.

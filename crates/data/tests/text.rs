@@ -72,6 +72,9 @@ fn files_that_are_no_text() {
     let format = "`a.pdf` is a PDF document, plain text is expected";
     check(&[("a.pdf", pdf)], "a.pdf", characters(1), format, "pdftotext");
     check(&[("a.pdf", b"%PDF-1.4 plain")], "a.pdf", characters(1), format, "pdftotext");
+    let picture = "`a.jpg` is a JPEG picture, plain text is expected";
+    let jpeg = b"\xff\xd8\xff\xe0\0\x10JFIF";
+    check(&[("a.jpg", jpeg)], "a.jpg", characters(1), picture, "name a text in its place");
     let rtf = "`a.rtf` is a document in rich text (RTF), plain text is expected";
     check(&[("a.rtf", b"{\\rtf1\\ansi Text.}")], "a.rtf", characters(1), rtf, "as plain text");
     let bytes = TextOptions { tokens: TokenKind::Bytes, ..characters(1) };

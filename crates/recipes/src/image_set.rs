@@ -482,10 +482,8 @@ mod tests {
         })
         .unwrap();
         let images = images.unwrap();
-        assert_eq!(
-            (images.split, images.source.labels(), decoded),
-            (Some("validation"), &[0, 1][..], 2)
-        );
+        assert_eq!((images.split, decoded), (Some("validation"), 2));
+        assert_eq!(images.source.labels(), [0, 1]);
         assert_eq!(fingerprint, all.hashes.samples);
     }
 

@@ -85,7 +85,7 @@ pub enum TrainError {
         second: String,
     },
     /// A resumed run was given an end that it has passed.
-    #[error("`{key}` is {value}, and the run has done {done} already")]
+    #[error("`{key}` is {value}, and the run has reached {done} already")]
     Passed {
         /// `training.epochs` or `training.max_steps`.
         key: &'static str,

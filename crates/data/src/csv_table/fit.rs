@@ -217,9 +217,18 @@ pub(super) fn notes(
     notes.extend(note_on_commas(schema));
     let columns = schema.columns.iter().zip(&preprocessing.columns);
     notes.extend(columns.flat_map(|(seen, learnt)| column_notes(seen, learnt)));
-    if let TargetPlan::Regression = schema.target.kind {
-        let TargetSchema { name, worn, grouped, .. } = &schema.target;
-        notes.extend(notes_on_numbers(name, worn, grouped));
+    let TargetSchema { name, worn, grouped, respelled, .. } = &schema.target;
+    match schema.target.kind {
+        TargetPlan::Regression => notes.extend(notes_on_numbers(name, worn, grouped)),
+        TargetPlan::Binary(_) | TargetPlan::Multiclass(_) => {
+            notes.extend(respelled.as_ref().map(|[text, class]| {
+                format!(
+                    "target `{name}`: `{text}` is read as the class `{class}`, which other rows write \
+                     differently; if these are different classes, put a letter before them, such as \
+                     `c{text}`"
+                )
+            }));
+        }
     }
     notes.push(table::target_note(preprocessing, asked, schema.target.may_be_classes));
     notes

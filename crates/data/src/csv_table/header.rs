@@ -49,6 +49,21 @@ pub(super) fn refuse_title(reader: &CsvReader) -> Result<(), DataError> {
     Err(CsvError::Title { path, text: cell::quoted(title) }.into())
 }
 
+/// Refuses a first row of one cell above longer ones, as a title or a comment is. Where both are as many
+/// words, blanks divide the cells of either, and the commas are decimal ones.
+pub(super) fn refuse_line_above(reader: &CsvReader, first_row: &[String]) -> Result<(), CsvError> {
+    let [title] = first_row else { return Ok(()) };
+    let words = |text: &str| text.split_whitespace().count();
+    let is_below_title = |row: &&Row| {
+        let joined = row.cells().collect::<Vec<_>>().join(",");
+        row.len() > 1 && (words(title) == 1 || words(&joined) != words(title))
+    };
+    match reader.ahead().find(is_below_title) {
+        Some(row) => Err(reader.ragged(row)),
+        None => Ok(()),
+    }
+}
+
 /// The names of the columns. `header` says whether the first row is a header, which is then taken.
 ///
 /// A column without a name is named after its index.

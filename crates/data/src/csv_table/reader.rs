@@ -194,15 +194,19 @@ impl<'a> CsvReader<'a> {
             }
         }
         match row {
-            Some(row) if row.len() != self.width => Err(CsvError::Ragged {
-                path: self.path.clone(),
-                line: row.line,
-                cells: row.len(),
-                expected: self.width,
-                delimiter: char::from(self.delimiter),
-            }
-            .into()),
+            Some(row) if row.len() != self.width => Err(self.ragged(&row).into()),
             row => Ok(row),
+        }
+    }
+
+    /// The error of a row of another length than the first.
+    pub(super) fn ragged(&self, row: &Row) -> CsvError {
+        CsvError::Ragged {
+            path: self.path.clone(),
+            line: row.line,
+            cells: row.len(),
+            expected: self.width,
+            delimiter: char::from(self.delimiter),
         }
     }
 
@@ -437,6 +441,7 @@ mod tests {
         check(&utf16(b"", u16::to_be_bytes), "iconv -f utf-16 ");
         check(b"a,b\n1,\xe9t\xe9\n", "iconv -f windows-1252 ");
         check(b"\x1f\x8b\x08\0\0", "gunzip");
+        check(b"\xff\xd8\xff\xe0\0\x10JFIF\0", "name a table in its place");
         check(b"a,b\r1,2\r", "tr '\\r' '\\n'");
         check("\u{e9},b\0\n1,2\n".as_bytes(), "tr -d '\\000'");
 

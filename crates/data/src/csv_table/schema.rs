@@ -72,6 +72,7 @@ pub(super) fn infer(options: &CsvOptions) -> Result<Schema, DataError> {
     let first_row = reader.shown().unwrap_or_default();
     let mut names = header::names(&mut reader, header)?;
     header::check_unique(&reader, &names)?;
+    header::refuse_line_above(&reader, &cells)?;
     let target = target::find(&options.path, &options.target, &names, &cells)?;
     check_overrides(options, &names, &names[target])?;
     if names.len() == 1 {
@@ -95,6 +96,7 @@ pub(super) fn infer(options: &CsvOptions) -> Result<Schema, DataError> {
         kind,
         may_be_classes: as_read.is_whole() && as_read.may_be_classes(),
         grouped: as_read.grouped().filter(|_| reader.may_have_decimal_commas()).cloned(),
+        respelled: summary.respelled.clone(),
         name,
         index: target,
     };

@@ -27,6 +27,8 @@ pub(super) struct TargetSchema {
     /// As those of a column.
     pub(super) worn: Option<Worn>,
     pub(super) grouped: Option<Place>,
+    /// As [`Summary::respelled`].
+    pub(super) respelled: Option<[String; 2]>,
 }
 
 /// What to predict.

@@ -118,6 +118,32 @@ fn codes_with_zeros_before_them() {
     assert_eq!(result.unwrap().test.unwrap().targets.labels(), [1, 0]);
 }
 
+/// Of a code and a number, or of a code whose zeros a spreadsheet took.
+#[test]
+fn a_class_with_and_without_leading_zeros_is_told() {
+    let told = |classes: [&str; 4], task: Option<Task>| {
+        let row = |i: usize| format!("{i}.5,{}\n", classes[i % 4]);
+        let text = format!("x,code\n{}", (0..40).map(row).collect::<String>());
+        let (_folder, result) =
+            read(&[("a.csv", text.as_bytes())], |_, options| options.task = task);
+        let splits = result.unwrap();
+        let told = splits.notes.into_iter().find(|note| note.contains("is read as the class"));
+        (splits.preprocessing.target.classes().to_vec(), told)
+    };
+    let note = |text: &str, class: &str| {
+        Some(format!(
+            "target `code`: `{text}` is read as the class `{class}`, which other rows write \
+             differently; if these are different classes, put a letter before them, such as `c{text}`"
+        ))
+    };
+    let classes = |names: [&str; 2]| names.map(str::to_owned).to_vec();
+    assert_eq!(told(["01", "1", "02", "2"], None), (classes(["1", "2"]), note("01", "1")));
+    assert_eq!(told(["3", "1.0", "3", "01"], None), (classes(["1", "3"]), note("01", "1")));
+    assert_eq!(told(["1", "1.0", "2", "2.0"], None), (classes(["1", "2"]), None));
+    assert_eq!(told(["007", "008", "007", "008"], None), (classes(["007", "008"]), None));
+    assert_eq!(told(["01", "1", "02", "2"], Some(Task::Regression)), (Vec::new(), None));
+}
+
 #[test]
 fn categories_that_the_training_rows_lack_are_told() {
     let text = rows_and("1,u,0");
@@ -310,6 +336,55 @@ fn copies_among_the_rows_held_out_are_told() {
     assert!(!told(rows.clone()).contains("held-out rows"));
     let copied = told(rows.repeat(4));
     assert!(copied.contains(" of 40 held-out rows are the same as rows to train on"), "{copied}");
+}
+
+/// Nothing is known yet of the split that will be trained on.
+#[test]
+fn copies_are_told_where_nothing_is_held_out() {
+    let row = |i: usize| format!("{i}.5,{},{}\n", i * i, i % 2);
+    let told = |again: usize, validation: f64| {
+        let rows: String = (0..50).chain(0..again).map(row).collect();
+        let text = format!("a,b,y\n{rows}");
+        let (_folder, result) =
+            read(&[("a.csv", text.as_bytes())], |_, options| options.validation = validation);
+        result.unwrap().note_on_copies()
+    };
+    let copied = told(50, 0.0).unwrap();
+    let expected = "100 of 100 rows are the same as another one, targets included: rows held out of \
+                    them may be copies of rows to train on";
+    assert!(copied.starts_with(expected), "{copied}");
+    assert!(told(8, 0.0).unwrap().starts_with("16 of 58 rows "), "{:?}", told(8, 0.0));
+    assert_eq!(told(7, 0.0), None, "less than a quarter");
+    assert_eq!(told(50, 0.2), None, "what is held out is known");
+
+    let few_values = (0..140).map(|i| format!("{}.5,{}\n", i % 7, i % 2)).collect::<String>();
+    assert_eq!(notes(&format!("a,y\n{few_values}")).0.note_on_copies(), None);
+}
+
+#[test]
+fn rows_that_are_the_same_in_two_classes_are_told() {
+    let features = |i: usize| format!("{i}.5,{}", i * i);
+    let told = |rows: usize, again: usize| {
+        let rows = (0..rows).map(|i| format!("{},{}\n", features(i), ["a", "b"][i % 2]));
+        let relabelled = (0..again).map(|i| format!("{},b\n", features(i)));
+        let (_, notes) = notes(&format!("x,z,y\n{}", rows.chain(relabelled).collect::<String>()));
+        let told = notes.lines().find(|note| note.contains("of another class"));
+        told.map(str::to_owned)
+    };
+    let expected = "100 of 200 rows to train on have the same features as a row of another class: one \
+                    of each pair has the wrong class, or a column is missing that tells them apart";
+    assert_eq!(told(100, 100).as_deref(), Some(expected));
+    assert!(told(100, 11).unwrap().starts_with("12 of 111 rows "), "{:?}", told(100, 11));
+    assert_eq!(told(100, 9), None, "less than a tenth");
+    assert_eq!(told(22, 3), None, "four rows");
+
+    let copies = (0..100).map(|i| format!("{},{}\n", features(i / 2), i / 2 % 2));
+    let few_values = (0..140).map(|i| format!("{}.5,1,{}\n", i % 7, i % 2));
+    let values = (0..140).map(|i| format!("{},{i}.25\n", features(i % 30)));
+    for rows in [copies.collect::<String>(), few_values.collect(), values.collect()] {
+        let (_, notes) = notes(&format!("x,z,y\n{rows}"));
+        assert!(!notes.contains("of another class"), "{notes}");
+    }
 }
 
 #[test]

@@ -62,6 +62,35 @@ fn a_title_is_neither_a_header_nor_a_row() {
     assert_eq!(result.unwrap().preprocessing.columns[1].name, "column_1");
 }
 
+#[test]
+fn a_comment_of_one_cell_hides_the_columns_however_the_target_is_given() {
+    let rows: String = (0..30).map(|i| format!("{i}.5,{},{}\n", i * i, i % 2)).collect();
+    let read = |above: &str, set: &dyn Fn(&mut CsvOptions), line: usize| {
+        let text = format!("{above}\na,b,y\n{rows}");
+        let error = format!("a.csv:{line}: the row has 3 cells, the first has 1");
+        let help = "remove titles and comments above it";
+        check(&[("a.csv", text.as_bytes())], |_, options| set(options), &error, help);
+    };
+    let named =
+        |name: &'static str| move |o: &mut CsvOptions| o.target = TargetColumn::Name(name.into());
+    for above in ["# of y", "Sales 2024", "30", "y"] {
+        read(above, &|_| {}, 2);
+        read(above, &|options| options.target = TargetColumn::Index(2), 2);
+        read(above, &|options| options.header = Some(true), 2);
+        read(above, &named("y"), 2);
+        read(above, &named("slip"), 2);
+    }
+    read("# of y\n\n# and of b", &named("y"), 4);
+
+    // Blanks between cells, and commas in these.
+    check(
+        &[("a.csv", b"x b t\n1,5 2,5 0\n2,5 3,5 1\n")],
+        |_, options| named("t")(options),
+        "`a.csv` has no column `t`",
+        "tr -s ' ' ,",
+    );
+}
+
 /// Nothing but the file's other rows tells a class that occurs once from the column's name.
 #[test]
 fn a_row_of_decimals_with_a_rare_class_is_no_header() {

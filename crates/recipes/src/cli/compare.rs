@@ -4,7 +4,7 @@ use std::{iter, path::PathBuf};
 
 use clap::ValueHint;
 
-use super::output::{Output, aligned, refuse_output};
+use super::output::{Output, aligned, indented, refuse_output};
 use crate::{
     Failure,
     comparison::{Comparison, Runs, told},
@@ -71,7 +71,8 @@ fn differences(comparison: &Comparison) -> String {
     narrower(&iter::once(head).chain(rows).collect::<Vec<_>>())
 }
 
-/// A table with a column for each run, or where that would be wide, one for each setting.
+/// A table with a column for each run, or where that would be wide, one for each setting, or else a table
+/// for each run.
 ///
 /// - `rows`: a head, and one for each setting
 fn narrower(rows: &[Vec<String>]) -> String {
@@ -83,7 +84,15 @@ fn narrower(rows: &[Vec<String>]) -> String {
     let mut turned: Vec<Vec<String>> = (0..rows[0].len()).map(column).collect();
     turned[0][0] = "run".to_owned();
     let by_run = aligned(&turned, 1);
-    if width(&by_run) < width(&by_setting) { by_run } else { by_setting }
+    if width(&by_run) <= LINE {
+        return by_run;
+    }
+    let of_run = |place: usize| {
+        let settings = rows[1..].iter().map(|row| vec![row[0].clone(), row[place].clone()]);
+        let settings = aligned(&settings.collect::<Vec<_>>(), 2);
+        format!("{}\n{}", rows[0][place], indented(&settings))
+    };
+    (1..rows[0].len()).map(of_run).collect()
 }
 
 fn width(table: &str) -> usize {
@@ -108,5 +117,15 @@ mod tests {
         assert_eq!(first(rows(2)), "setting              runs/a-long-name-0  runs/a-long-name-1");
         assert_eq!(first(rows(9)), "run                 training.batch_size");
         assert_eq!(narrower(&rows(9)).lines().count(), 10);
+
+        let settings = ["data.path", "data.test_path", "model.weights"];
+        let mut wide = rows(2);
+        wide.extend(settings.map(|key| vec![key.to_owned(), "a/".repeat(20), "b/".repeat(20)]));
+        let told = narrower(&wide);
+        assert!(
+            told.starts_with("runs/a-long-name-0\n  training.batch_size  40\n  data.path"),
+            "{told}"
+        );
+        assert_eq!(told.lines().count(), 2 * 5);
     }
 }

@@ -351,7 +351,7 @@ fn table(source: Source, splits: &TableSplits) -> Inspection {
         range: range(train.features.iter().map(|&value| f64::from(value))),
         skipped: 0,
         problems: Vec::new(),
-        notes: splits.notes.clone(),
+        notes: splits.notes.iter().cloned().chain(splits.note_on_copies()).collect(),
     }
 }
 

@@ -212,6 +212,9 @@ fn data_are_inspected_and_pictured() {
     assert_eq!(text.matches("its numbers are written as").count(), 1, "{text}");
     let text = folder.run(&format!("{inspect} size --set data.columns.same=drop")).succeeded();
     assert!(text.stdout.contains("column same              dropped: "), "{text:#?}");
+    folder.write("twice.csv", format!("size,word,same,2021,share\n{rows}{rows}"));
+    let twice = folder.run("data inspect csv twice.csv --target word").succeeded().stdout;
+    assert!(twice.contains("note: 80 of 80 rows are the same as another one"), "{twice}");
     let other = format!("{inspect} size --set training.epochs=2");
     folder.run(&other).refused(2, "`--set training.epochs=2` has no effect on what is read");
     let found = folder.run(&format!("{inspect} 1 --json")).succeeded().json();

@@ -150,7 +150,7 @@ fn a_run_may_grow_but_not_change() {
         .refused(2, "`training.batch_size` was 40 and is 20");
     folder
         .run("resume run --set training.epochs=3")
-        .refused(2, "`training.epochs` is 3, and the run has done 4 already");
+        .refused(2, "`training.epochs` is 3, and the run has reached 4 already");
 
     folder.run("resume run --set training.epochs=6").succeeded();
     assert_eq!(outcome(&folder, "run"), outcome(&folder, "straight"));

@@ -433,7 +433,7 @@ fn a_run_that_was_stopped_may_be_ended_there_but_not_before() {
             let error = run(&mut kept, settings, Stop::default()).unwrap_err();
             assert!(matches!(error, TrainError::Passed { .. }), "{error}");
             let told = error.to_string();
-            assert!(told.ends_with(&format!("the run has done {done} already")), "{told}");
+            assert!(told.ends_with(&format!("the run has reached {done} already")), "{told}");
         }
 
         let ended = run(&mut kept, ends_at(step), Stop::default()).unwrap();

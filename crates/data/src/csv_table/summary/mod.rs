@@ -14,7 +14,7 @@ use super::{
     schema::Kind,
 };
 use crate::{
-    preprocess::cell::{self, Cell, PLAIN_NUMBERS},
+    preprocess::cell::{self, Cell, PLAIN_NUMBERS, is_padded},
     table::{MOST_INTEGER_CLASSES, may_be_classes, recur},
 };
 
@@ -74,6 +74,8 @@ pub(super) struct Summary {
     /// Names of the values, until they are too many; each with the form of all its cells, if that
     /// is a number with leading zeros.
     values: HashMap<String, Option<String>>,
+    /// The first number with leading zeros, shortened, whose value has other forms too, and that value.
+    pub(super) respelled: Option<[String; 2]>,
     overflown: bool,
     /// Whether no value came twice before that.
     differed: bool,
@@ -135,7 +137,7 @@ impl Summary {
             }
         } else {
             self.numbers += 1;
-            if self.first_padded.is_none() && cell::is_padded(text) {
+            if self.first_padded.is_none() && is_padded(text) {
                 self.first_padded = Some(Place::new(line, text));
             }
         }
@@ -160,10 +162,15 @@ impl Summary {
         let name = cell::name(cell, text);
         match self.values.get_mut(name.as_ref()) {
             Some(padded) => {
-                padded.take_if(|padded| padded.as_str() != text);
+                let other = padded.take_if(|padded| padded.as_str() != text);
+                if self.respelled.is_none() && padded.is_none() {
+                    let with_zeros = other.as_deref().or(Some(text).filter(|text| is_padded(text)));
+                    let pair = |text: &str| [cell::quoted(text), name.to_string()];
+                    self.respelled = with_zeros.map(pair);
+                }
             }
             None => {
-                let padded = cell::is_padded(text).then(|| text.to_owned());
+                let padded = is_padded(text).then(|| text.to_owned());
                 self.values.insert(name.into_owned(), padded);
             }
         }

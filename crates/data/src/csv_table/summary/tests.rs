@@ -176,6 +176,22 @@ fn classes_keep_the_zeros_that_all_of_their_cells_have() {
 }
 
 #[test]
+fn a_class_with_and_without_leading_zeros_is_noticed() {
+    let check = |cells: &[&str], expected: Option<[&str; 2]>| {
+        let found = summary(cells.iter().copied()).respelled;
+        assert_eq!(found, expected.map(|pair| pair.map(str::to_owned)), "{cells:?}");
+    };
+    check(&["02", "01", "1", "2"], Some(["01", "1"]));
+    check(&["1.0", "2", "2.0", "01", "02"], Some(["01", "1"]));
+    check(&["1", "1", "001", "01"], Some(["001", "1"]));
+    check(&["01", "001"], Some(["01", "1"]));
+    check(&["0", "00"], Some(["00", "0"]));
+    check(&["1", "1.0", "2", "2.0", "1"], None); // as pandas writes integers beside missing ones
+    check(&["007", "008", "007", "", "010"], None);
+    check(&["0.5", "0.50", "x", "x"], None);
+}
+
+#[test]
 fn a_change_of_type_has_its_line() {
     let check = |cells: &[&str], line| {
         let summary = summary(cells.iter().copied());
