@@ -50,13 +50,20 @@ pub(super) fn refuse_title(reader: &CsvReader) -> Result<(), DataError> {
 }
 
 /// Refuses a first row of one cell above longer ones, as a title or a comment is. Where both are as many
-/// words, blanks divide the cells of either, and the commas are decimal ones.
+/// words, or the other has a row's name too, blanks divide the cells of either, and the commas are decimal
+/// ones.
 pub(super) fn refuse_line_above(reader: &CsvReader, first_row: &[String]) -> Result<(), CsvError> {
     let [title] = first_row else { return Ok(()) };
     let words = |text: &str| text.split_whitespace().count();
+    let is_divided = |text: &str| text.contains([';', '\t', '|']);
+    if !is_divided(title) && reader.ahead().any(|row| row.cells().any(is_divided)) {
+        let path = reader.path().to_owned();
+        return Err(CsvError::Title { path, text: cell::quoted(title) });
+    }
     let is_below_title = |row: &&Row| {
         let joined = row.cells().collect::<Vec<_>>().join(",");
-        row.len() > 1 && (words(title) == 1 || words(&joined) != words(title))
+        let alike = [words(title), words(title) + 1].contains(&words(&joined));
+        row.len() > 1 && (words(title) == 1 || !alike)
     };
     match reader.ahead().find(is_below_title) {
         Some(row) => Err(reader.ragged(row)),

@@ -3,6 +3,7 @@
 use std::{
     collections::{HashMap, HashSet},
     hash::{Hash, Hasher},
+    ops::Range,
 };
 
 use super::{MOST_INTEGER_CLASSES, Table, TableSplits, Targets};
@@ -10,6 +11,10 @@ use crate::{ColumnKind, TablePreprocessing};
 
 /// Fewer rows may well be the same by chance.
 const FEWEST_COPIES: usize = 5;
+/// Copies are told where chance would make so many times fewer.
+const TIMES_CHANCE: f64 = 10.0;
+/// Rows to train on of which copies are looked for; to know more would take much memory.
+const MOST_ROWS: usize = 1 << 20;
 
 /// What the user should know where more than a quarter of the rows to measure on are the same as rows
 /// to train on, as they hardly are by chance. Rows of categories and few different numbers may be.
@@ -25,10 +30,12 @@ pub fn note_on_rows_in_both(
         return None;
     }
     // Of the rows of the other file, which is smaller as a rule.
-    let mut counts = counts(other);
-    let in_both: usize = train.rows_in_bits().filter_map(|row| counts.remove(&row)).sum();
-    let all = other.rows();
-    are_many(in_both, all).then(|| {
+    let counts = counts(other.rows_in_bits());
+    let copied: HashSet<_> = train.rows_in_bits().filter(|row| counts.contains_key(row)).collect();
+    let (in_both, all) = (copied.iter().map(|row| counts[row]).sum(), other.rows());
+    let chance =
+        || chance(preprocessing, &counts.keys().copied().collect::<Vec<_>>(), train.rows());
+    are_many(in_both, all, chance).then(|| {
         format!(
             "{in_both} of {all} {rows} are the same as rows to train on, targets included: results on \
              them say nothing about new data"
@@ -44,11 +51,14 @@ impl TableSplits {
         if !has_varied_numbers(preprocessing, train) {
             return None;
         }
-        let copies: usize = counts(train).into_values().filter(|&count| count > 1).sum();
-        let all = train.rows();
-        are_many(copies, all).then(|| {
+        let all = train.rows().min(MOST_ROWS);
+        let counts = counts(train.rows_in_bits().take(all));
+        let copies = counts.values().filter(|&&count| count > 1).sum();
+        let chance = || chance(preprocessing, &counts.keys().copied().collect::<Vec<_>>(), all);
+        let first = if all < train.rows() { "the first " } else { "" };
+        are_many(copies, all, chance).then(|| {
             format!(
-                "{copies} of {all} rows are the same as another one, targets included: rows held out of \
+                "{copies} of {first}{all} rows are the same as another one, targets included: rows held out of \
                  them may be copies of rows to train on, and results on such rows say nothing about new \
                  data"
             )
@@ -66,26 +76,69 @@ pub(crate) fn note_on_contradictions(
         return None;
     }
     // Of rows with the same features: how many there are, the class of the first, whether others differ.
-    let all = train.rows();
+    let all = train.rows().min(MOST_ROWS);
     let mut alike = HashMap::<Features<'_>, (usize, u32, bool)>::with_capacity(all);
-    for (features, label) in train.rows_in_bits() {
+    for (features, label) in train.rows_in_bits().take(all) {
         let (count, first, differ) = alike.entry(features).or_insert((0, label, false));
         *count += 1;
         *differ |= label != *first;
     }
-    let rows: usize =
-        alike.into_values().filter(|&(.., differ)| differ).map(|(count, ..)| count).sum();
-    (rows >= FEWEST_COPIES && 10 * rows > all).then(|| {
+    let differ = alike.values().filter(|&&(.., differ)| differ);
+    let rows: usize = differ.map(|&(count, ..)| count).sum();
+    if rows < FEWEST_COPIES || 10 * rows <= all {
+        return None;
+    }
+    let distinct: Vec<_> = alike.keys().map(|&features| (features, 0)).collect();
+    let first = if all < train.rows() { "the first " } else { "" };
+    exceed_chance(rows, all, chance(preprocessing, &distinct, all)).then(|| {
         format!(
-            "{rows} of {all} rows to train on have the same features as a row of another class: one of \
+            "{rows} of {first}{all} rows to train on have the same features as a row of another class: one of \
              each pair has the wrong class, or a column is missing that tells them apart"
         )
     })
 }
 
 /// Whether so many rows are copies that a split at random can hardly be trusted.
-fn are_many(copies: usize, rows: usize) -> bool {
-    copies >= FEWEST_COPIES && 4 * copies > rows
+///
+/// - `chance`: the share of the rows that chance makes copies
+fn are_many(copies: usize, rows: usize, chance: impl FnOnce() -> f64) -> bool {
+    copies >= FEWEST_COPIES && 4 * copies > rows && exceed_chance(copies, rows, chance())
+}
+
+fn exceed_chance(copies: usize, rows: usize, chance: f64) -> bool {
+    copies as f64 > TIMES_CHANCE * chance * rows as f64
+}
+
+/// The share of rows that are the same as one of others, if columns had nothing to do with each other: as
+/// of ages and sexes, of which there are few pairs.
+///
+/// - `distinct`: the rows, each once
+/// - `others`: how many others there are
+fn chance(
+    preprocessing: &TablePreprocessing,
+    distinct: &[(Features<'_>, u32)],
+    others: usize,
+) -> f64 {
+    let mut next = 0;
+    let columns = preprocessing.columns.iter().map(|column| {
+        let first = next;
+        next += column.kind.width();
+        first..next
+    });
+    let of_column = |column: Range<usize>| {
+        equal_pairs(distinct.iter().map(|(Features(row), _)| Features(&row[column.clone()])))
+    };
+    let of_target = equal_pairs(distinct.iter().map(|&(_, target)| target));
+    let equal = columns.map(of_column).product::<f64>() * of_target;
+    1.0 - (-equal * others as f64).exp()
+}
+
+/// The share of all pairs of values in which the two are equal.
+fn equal_pairs<T: Eq + Hash>(values: impl Iterator<Item = T>) -> f64 {
+    let counts = counts(values);
+    let all: usize = counts.values().sum();
+    let equal: usize = counts.into_values().map(|count| count * (count - 1)).sum();
+    equal as f64 / (all * all.saturating_sub(1)).max(1) as f64
 }
 
 /// The features of a row, the same where their bits are.
@@ -130,10 +183,10 @@ impl Table {
     }
 }
 
-/// How often each row is there.
-fn counts(table: &Table) -> HashMap<(Features<'_>, u32), usize> {
-    let mut counts = HashMap::<_, usize>::with_capacity(table.rows());
-    table.rows_in_bits().for_each(|row| *counts.entry(row).or_default() += 1);
+/// How often each value is there.
+fn counts<T: Eq + Hash>(values: impl Iterator<Item = T>) -> HashMap<T, usize> {
+    let mut counts = HashMap::with_capacity(values.size_hint().0);
+    values.for_each(|value| *counts.entry(value).or_default() += 1);
     counts
 }
 

@@ -359,6 +359,8 @@ fn copies_are_told_where_nothing_is_held_out() {
 
     let few_values = (0..140).map(|i| format!("{}.5,{}\n", i % 7, i % 2)).collect::<String>();
     assert_eq!(notes(&format!("a,y\n{few_values}")).0.note_on_copies(), None);
+    let few_pairs = (0..400).map(|i| format!("{}.5,{}\n", i % 25, i % 2)).collect::<String>();
+    assert_eq!(notes(&format!("a,y\n{few_pairs}")).0.note_on_copies(), None);
 }
 
 #[test]
@@ -378,10 +380,14 @@ fn rows_that_are_the_same_in_two_classes_are_told() {
     assert_eq!(told(100, 9), None, "less than a tenth");
     assert_eq!(told(22, 3), None, "four rows");
 
+    // Of 25 ages and two sexes, each pair is there in both classes.
+    let people = (0..400).map(|i| format!("{},{},{}\n", i % 25, i / 25 % 2, i / 50 % 2));
     let copies = (0..100).map(|i| format!("{},{}\n", features(i / 2), i / 2 % 2));
     let few_values = (0..140).map(|i| format!("{}.5,1,{}\n", i % 7, i % 2));
     let values = (0..140).map(|i| format!("{},{i}.25\n", features(i % 30)));
-    for rows in [copies.collect::<String>(), few_values.collect(), values.collect()] {
+    for rows in
+        [people.collect::<String>(), copies.collect(), few_values.collect(), values.collect()]
+    {
         let (_, notes) = notes(&format!("x,z,y\n{rows}"));
         assert!(!notes.contains("of another class"), "{notes}");
     }

@@ -89,6 +89,19 @@ fn a_comment_of_one_cell_hides_the_columns_however_the_target_is_given() {
         "`a.csv` has no column `t`",
         "tr -s ' ' ,",
     );
+    // As R writes rows that have names.
+    check(
+        &[("a.csv", b"x b t\n1 1,5 2,25 0\n2 2,5 3,25 1\n")],
+        |_, options| named("t")(options),
+        "`a.csv` has no column `t`",
+        "tr -s ' ' ,",
+    );
+    check(
+        &[("a.csv", b"Table 5\na;b;t\n1;2;0\n2;3;1\n")],
+        |_, options| named("t")(options),
+        "`a.csv`: only the first cell of the first row is filled, `Table 5`, as in a title",
+        "remove titles and comments above it",
+    );
 }
 
 /// Nothing but the file's other rows tells a class that occurs once from the column's name.

@@ -1,6 +1,6 @@
 //! What the command line understands.
 
-use std::{ffi::OsStr, path::Path};
+use std::{ffi::OsStr, num::IntErrorKind, path::Path};
 
 use clap::{
     Arg, Args, Parser, Subcommand,
@@ -213,12 +213,17 @@ impl TypedValueParser for RecipeParser {
 
 /// Parses a whole number.
 pub(super) fn at_least<const LEAST: u64>(text: &str) -> Result<u64, String> {
-    let number = text.parse().ok().filter(|&number| number >= LEAST);
-    number.ok_or_else(|| format!("it is not a whole number of at least {LEAST}"))
+    match text.parse::<u64>() {
+        Ok(number) if number >= LEAST => Ok(number),
+        Err(error) if *error.kind() == IntErrorKind::PosOverflow => {
+            Err("it is too large".to_owned())
+        }
+        _ => Err(format!("it is not a whole number of at least {LEAST}")),
+    }
 }
 
 /// The commands that take a recipe and settings.
-const TAKE_RECIPES: [&str; 4] = ["train", "plan", "lr-find", "verify-resume"];
+pub(super) const TAKE_RECIPES: [&str; 4] = ["train", "plan", "lr-find", "verify-resume"];
 
 /// A mistake on the command line, as a failure of this program.
 ///
@@ -258,7 +263,7 @@ pub(super) fn misuse(error: &clap::Error, words: &[String]) -> Failure {
         let help = format!("name the kind of data first: {command}");
         return Failure::new(ExitCode::Usage, message, help);
     }
-    if let Some(help) = of_other_programs(error) {
+    if let Some(help) = of_other_programs(error, &rendered) {
         return Failure::new(ExitCode::Usage, message, help);
     }
     let help = match (suggestion, valid.filter(|values| !values.is_empty())) {
@@ -271,17 +276,18 @@ pub(super) fn misuse(error: &clap::Error, words: &[String]) -> Failure {
 }
 
 /// What to do for those who know the word from another program.
-fn of_other_programs(error: &clap::Error) -> Option<String> {
+fn of_other_programs(error: &clap::Error, rendered: &str) -> Option<String> {
     let of = |kind| error.get(kind).map(ContextValue::to_string);
     match error.kind() {
-        ErrorKind::InvalidSubcommand => {
+        ErrorKind::InvalidSubcommand if !is_of(rendered, &["data"]) => {
             let command = other_programs::command(&of(ContextKind::InvalidSubcommand)?)?;
             Some(format!("that is `recipes {command}` here"))
         }
         ErrorKind::UnknownArgument => {
             let option = of(ContextKind::InvalidArg)?;
             let name = option.split_once('=').map_or(option.as_str(), |(name, _)| name);
-            other_programs::instead_of(name).map(str::to_owned)
+            let (takes, instead) = other_programs::instead_of(name)?;
+            (takes.is_empty() || is_of(rendered, takes)).then(|| instead.to_owned())
         }
         _ => None,
     }
@@ -365,6 +371,8 @@ mod tests {
         let expected =
             "invalid value '10' for '--steps <N>': it is not a whole number of at least 20";
         assert_eq!(told("recipes lr-find cnn --steps 10"), expected);
+        let expected = "invalid value '18446744073709551616' for '--seed <N>': it is too large";
+        assert_eq!(told("recipes train cnn --seed 18446744073709551616"), expected);
         let expected = "invalid value '0' for '--top <N>': it is not a whole number of at least 1";
         assert_eq!(told("recipes predict run a.csv --top 0"), expected);
     }
@@ -403,6 +411,8 @@ mod tests {
         assert!(help("train cnn --early-stopping 5").contains("`--set training.patience=..`"));
         assert!(help("train cnn --device=0").contains("`recipes devices`"));
         assert!(help("train cnn --project a").contains("`--run-dir DIR`"));
+        assert_eq!(help("export runs/a --output-dir b"), "did you mean `--output`?");
+        assert!(help("predict runs/a b.csv --config c").starts_with("usage: "));
         assert_eq!(help("validate runs/a"), "that is `recipes eval` here");
         assert_eq!(help("inspect csv a.csv"), "that is `recipes data inspect` here");
         assert_eq!(help("trian"), "did you mean `train`?");

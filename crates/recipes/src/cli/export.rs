@@ -85,8 +85,8 @@ pub(super) fn run(arguments: &ExportArguments, output: &Output) -> Result<(), Fa
         Format::Onnx => (onnx, "ONNX", "onnx"),
     };
     let file = arguments.output.clone().unwrap_or_else(|| arguments.run.join(default));
-    refuse_output(&file, "--output", format, &[ending], arguments.force)?;
     refuse_files_of_runs(&file)?;
+    refuse_output(&file, "--output", format, &[ending], arguments.force)?;
     let numbers = arguments.precision.numbers();
     let bytes = match arguments.format {
         Format::Safetensors => TensorFile::read(&model)

@@ -55,9 +55,9 @@ pub(super) struct InspectArguments {
     /// Whether the first line of a `csv` names the columns [default: as its cells suggest]
     #[arg(long, value_name = "BOOL")]
     header: Option<bool>,
-    /// Change a setting of `[data]` for a `csv` or `npy`, such as `data.columns.zip=categorical`; may
-    /// be repeated
-    #[arg(long = "set", value_name = "data.KEY=VALUE", allow_hyphen_values = true)]
+    /// Change a setting of `[data]` for a `csv` or `npy`, such as `data.columns.zip=categorical`, or
+    /// `model.embedding`; may be repeated
+    #[arg(long = "set", value_name = "KEY=VALUE", allow_hyphen_values = true)]
     settings: Vec<String>,
     /// What a `text` is cut into: words, as for `lstm`, or characters or bytes, as for `lstm-char`
     /// [default: words]
@@ -185,9 +185,8 @@ impl InspectArguments {
         })
     }
 
-    fn names_target(&self) -> bool {
-        self.target.is_some()
-            || self.settings.iter().any(|setting| setting.starts_with("data.target="))
+    fn sets(&self, key: &str) -> bool {
+        self.settings.iter().any(|setting| setting.split_once('=').is_some_and(|set| set.0 == key))
     }
 
     /// Refuses what would have no effect.
@@ -204,13 +203,22 @@ impl InspectArguments {
             ("--size", self.size.is_some(), self.source == Source::ImageFolder),
             ("--sheet", self.sheet.is_some(), has_images),
         ];
-        let of_others = self.settings.iter().find(|setting| !setting.starts_with("data."));
-        if let Some(setting) = of_others.filter(|_| !has_images && !is_text) {
-            return Err(Failure::new(
-                ExitCode::Usage,
-                format!("`--set {setting}` has no effect on what is read"),
-                "leave it out; settings of `[data]` have one",
-            ));
+        let is_read = |setting: &String| {
+            setting.starts_with("data.") || setting.starts_with("model.embedding=")
+        };
+        let twice = [
+            ("data.source", true),
+            ("data.path", true),
+            ("data.target", self.target.is_some()),
+            ("data.header", self.header.is_some()),
+        ];
+        let twice = twice.into_iter().find(|&(key, is_given)| is_given && self.sets(key));
+        let unread = self.settings.iter().find(|setting| !is_read(setting));
+        let unread =
+            unread.map(|setting| format!("`--set {setting}` has no effect on what is read"));
+        let problem = twice.map(|(key, _)| format!("`{key}` is given without `--set` already"));
+        if let Some(problem) = problem.or(unread).filter(|_| !has_images && !is_text) {
+            return Err(Failure::new(ExitCode::Usage, problem, "leave it out"));
         }
         match options.into_iter().find(|&(_, is_given, has_effect)| is_given && !has_effect) {
             Some((option, ..)) => Err(Failure::new(
@@ -240,7 +248,7 @@ fn inspect_table(arguments: &InspectArguments) -> Result<Inspection, Failure> {
     if is_csv {
         inspection.columns = splits.preprocessing.columns.clone();
     }
-    if is_csv && !arguments.names_target() {
+    if is_csv && arguments.target.is_none() && !arguments.sets("data.target") {
         inspection.notes.insert(
             0,
             format!(
@@ -254,13 +262,10 @@ fn inspect_table(arguments: &InspectArguments) -> Result<Inspection, Failure> {
 
 /// The value of `--target`.
 fn target_column(given: &str) -> TargetColumn {
-    given.parse().map_or_else(
-        |_| {
-            let quoted = given.strip_prefix('"').and_then(|given| given.strip_suffix('"'));
-            TargetColumn::Name(quoted.unwrap_or(given).to_owned())
-        },
-        TargetColumn::Index,
-    )
+    given.parse().map(TargetColumn::Index).unwrap_or_else(|_| {
+        let quoted = given.strip_prefix('"').and_then(|given| given.strip_suffix('"'));
+        TargetColumn::Name(quoted.unwrap_or(given).to_owned())
+    })
 }
 
 fn inspect_text(arguments: &InspectArguments) -> Result<Inspection, Failure> {

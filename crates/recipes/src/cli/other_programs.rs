@@ -1,5 +1,7 @@
 //! The words of other programs, and what stands for them here.
 
+use super::arguments::TAKE_RECIPES;
+
 /// The command that users of other programs call `word`.
 pub(super) fn command(word: &str) -> Option<&'static str> {
     Some(match word {
@@ -16,18 +18,25 @@ pub(super) fn command(word: &str) -> Option<&'static str> {
     })
 }
 
-/// What to do instead of giving an option of other programs that is neither an option nor a setting
-/// here.
-pub(super) fn instead_of(option: &str) -> Option<&'static str> {
+/// The commands on which an option of other programs, which is neither an option nor a setting here, has
+/// this in its place; all commands where none is named.
+pub(super) fn instead_of(option: &str) -> Option<(&'static [&'static str], &'static str)> {
     Some(match option {
         "--device" | "--gpu" | "--gpus" | "--cuda" => {
-            "the device is chosen when the program is built; see `recipes devices`"
+            (&[], "the device is chosen when the program is built; see `recipes devices`")
         }
         "--name" | "--project" | "--output-dir" | "--save-dir" => {
-            "name the run directory: `--run-dir DIR`"
+            (&["train"], "name the run directory: `--run-dir DIR`")
         }
-        "--resume" => "to go on with a run: `recipes resume RUN`",
-        "--config" | "--cfg" => "name the file in place of the recipe: `recipes train my.toml`",
+        "--resume" => (&["train"], "to go on with a run: `recipes resume RUN`"),
+        "--config" | "--cfg" => {
+            (&TAKE_RECIPES, "name the file, such as `my.toml`, in place of the recipe")
+        }
+        "--accumulate" | "--gradient-accumulation-steps" => (
+            &TAKE_RECIPES,
+            "`--set training.micro_batch=N` computes N samples at a time: the batch size divided by the \
+             number of steps",
+        ),
         _ => return None,
     })
 }

@@ -59,16 +59,21 @@ impl Finished {
     /// Whether a run differs from this one in its seed at most: its samples may be others only where
     /// another seed chooses others, of the same source.
     pub(super) fn repeated_by(&self, run: &Self) -> bool {
-        let [source, other] = [self, run].map(|run| run.record.environment["source"].as_str());
+        let [source, other] = [self, run].map(Self::source);
         let may_differ = self.summary.seed != run.summary.seed
             && seed_chooses_samples(&self.settings)
-            && (source == other || source.is_none() || other.is_none());
+            && source.zip(other).is_none_or(|(source, other)| source == other);
         self.settings == run.settings && (may_differ || self.data() == run.data())
     }
 
     /// The hash of the samples, split by split.
     pub(super) fn data(&self) -> &Value {
         &self.record.environment["data"]
+    }
+
+    /// The hash of what the samples are chosen from, if recorded.
+    pub(super) fn source(&self) -> Option<&str> {
+        self.record.environment["source"].as_str()
     }
 
     /// The metrics of all splits, in display order.

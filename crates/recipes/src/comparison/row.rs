@@ -59,6 +59,8 @@ pub(crate) struct Row {
     #[serde(skip)]
     pub(super) data: Vec<Value>, // the hash of each run's samples
     #[serde(skip)]
+    pub(super) sources: Vec<String>, // the hashes of what those were chosen from, where they are known
+    #[serde(skip)]
     pub(super) order: Vec<String>, // of the metrics, for display
 }
 
@@ -121,7 +123,11 @@ impl Row {
         };
         self.learnt_the_same(other)
             && (is_text || asked(self) == asked(other))
-            && self.compared_data(other).any(|equal| !equal)
+            && (self.compared_data(other).any(|equal| !equal) || self.has_other_source(other))
+    }
+
+    fn has_other_source(&self, other: &Self) -> bool {
+        self.sources.iter().any(|source| other.sources.iter().any(|other| other != source))
     }
 
     /// - `group`: at least one run, each with another seed
@@ -151,6 +157,7 @@ impl Row {
             samples_per_second: spread(&|run| run.summary.samples_per_second()),
             settings: group[0].settings.clone(),
             data: group.iter().map(|run| run.data().clone()).collect(),
+            sources: group.iter().filter_map(|run| run.source()).map(str::to_owned).collect(),
             order,
         }
     }

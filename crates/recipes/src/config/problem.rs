@@ -74,7 +74,6 @@ pub(crate) fn usual_name(word: &str) -> &str {
         "vflip" | "flipud" => "vertical_flip",
         "degrees" => "rotate",
         "amp" | "mixed_precision" | "dtype" => "precision",
-        "accumulate" | "gradient_accumulation_steps" => "micro_batch",
         "grad_clip" | "max_grad_norm" => "clip_norm",
         "early_stopping" => "training.patience",
         "optimizer" | "optim" => "optimizer.kind",

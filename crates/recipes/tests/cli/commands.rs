@@ -217,6 +217,11 @@ fn data_are_inspected_and_pictured() {
     assert!(twice.contains("note: 80 of 80 rows are the same as another one"), "{twice}");
     let other = format!("{inspect} size --set training.epochs=2");
     folder.run(&other).refused(2, "`--set training.epochs=2` has no effect on what is read");
+    for (twice, key) in [("data.path=a.csv", "data.path"), ("data.target=word", "data.target")] {
+        let told = format!("`{key}` is given without `--set` already");
+        folder.run(&format!("{inspect} size --set {twice}")).refused(2, &told);
+    }
+    folder.run(&format!("{inspect} size --set model.embedding=4")).succeeded();
     let found = folder.run(&format!("{inspect} 1 --json")).succeeded().json();
     assert_eq!(found["columns"][0]["kind"], "numeric", "{found}");
     let refused = folder.run(&format!("{inspect} 2021"));
@@ -341,9 +346,10 @@ fn a_model_is_exported_as_onnx_and_never_written_over() {
     };
     check("", 3, "`run/model.onnx` already exists");
     check("--precision f8 --force", 2, "invalid value 'f8'");
-    let own =
-        "export run --format safetensors --precision i8 --force --output run/model.safetensors";
-    folder.run(own).refused(2, "`run/model.safetensors` is a run's own file");
+    for force in ["", " --force"] {
+        let own = format!("export run --format safetensors --output run/model.safetensors{force}");
+        folder.run(&own).refused(2, "`run/model.safetensors` is a run's own file");
+    }
     assert_eq!(std::fs::read(folder.path("run/model.onnx")).unwrap(), bytes);
 }
 

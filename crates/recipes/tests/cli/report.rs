@@ -179,6 +179,7 @@ fn runs_on_a_table_that_has_changed_are_no_seeds_of_one_experiment() {
     let rows = folder.run("compare 0 1 2 --json").succeeded().json()["rows"].clone();
     assert_eq!(rows.as_array().map(Vec::len), Some(2));
     assert_eq!((&rows[0]["seeds"], &rows[1]["seeds"]), (&[0, 1].into(), &[2].into()));
+    assert!(!folder.run("compare 0 1 2").succeeded().stdout.contains("lowest validation loss"));
 }
 
 #[test]

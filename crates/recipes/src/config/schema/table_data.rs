@@ -1,6 +1,6 @@
 //! `[data]` of the recipes that learn from tables.
 
-use std::{collections::BTreeMap, fs::File, path::PathBuf};
+use std::{collections::BTreeMap, fs::File, iter, path::PathBuf};
 
 use data::{
     CategoryEncoding, Order, Task,
@@ -145,16 +145,19 @@ impl TableData {
         }
     }
 
-    /// A hash of the files of which the seed may hold a part out.
+    /// A hash of the files, if the seed holds a part of one out.
     ///
     /// # Errors
     ///
     /// Where one cannot be read.
     pub(crate) fn source_hash(&self) -> Result<Option<String>, StoreError> {
+        if self.validation_path.is_some() || self.validation == Some(0.0) {
+            return Ok(None);
+        }
         let path = self.path.clone().unwrap_or_default();
         let files = match self.source {
             Source::Synthetic => return Ok(None),
-            Source::Csv => vec![path],
+            Source::Csv => iter::once(path).chain(self.test_path.clone()).collect(),
             Source::Npy => ["features.npy", "targets.npy"].map(|name| path.join(name)).to_vec(),
         };
         let hash = |path: PathBuf| {
