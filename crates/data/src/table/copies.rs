@@ -33,9 +33,8 @@ pub fn note_on_rows_in_both(
     let counts = counts(other.rows_in_bits());
     let copied: HashSet<_> = train.rows_in_bits().filter(|row| counts.contains_key(row)).collect();
     let (in_both, all) = (copied.iter().map(|row| counts[row]).sum(), other.rows());
-    let chance =
-        || chance(preprocessing, &counts.keys().copied().collect::<Vec<_>>(), train.rows());
-    are_many(in_both, all, chance).then(|| {
+    let chance = || chance(preprocessing, counts.keys().copied(), train.rows());
+    are_many(in_both, all, 4, chance).then(|| {
         format!(
             "{in_both} of {all} {rows} are the same as rows to train on, targets included: results on \
              them say nothing about new data"
@@ -54,13 +53,13 @@ impl TableSplits {
         let all = train.rows().min(MOST_ROWS);
         let counts = counts(train.rows_in_bits().take(all));
         let copies = counts.values().filter(|&&count| count > 1).sum();
-        let chance = || chance(preprocessing, &counts.keys().copied().collect::<Vec<_>>(), all);
+        let chance = || chance(preprocessing, counts.keys().copied(), all);
         let first = if all < train.rows() { "the first " } else { "" };
-        are_many(copies, all, chance).then(|| {
+        are_many(copies, all, 4, chance).then(|| {
             format!(
-                "{copies} of {first}{all} rows are the same as another one, targets included: rows held out of \
-                 them may be copies of rows to train on, and results on such rows say nothing about new \
-                 data"
+                "{copies} of {first}{all} rows are the same as another one, targets included: rows held \
+                 out of them may be copies of rows to train on, and results on such rows say nothing \
+                 about new data"
             )
         })
     }
@@ -85,28 +84,24 @@ pub(crate) fn note_on_contradictions(
     }
     let differ = alike.values().filter(|&&(.., differ)| differ);
     let rows: usize = differ.map(|&(count, ..)| count).sum();
-    if rows < FEWEST_COPIES || 10 * rows <= all {
-        return None;
-    }
-    let distinct: Vec<_> = alike.keys().map(|&features| (features, 0)).collect();
+    let chance = || chance(preprocessing, alike.keys().map(|&features| (features, 0)), all);
     let first = if all < train.rows() { "the first " } else { "" };
-    exceed_chance(rows, all, chance(preprocessing, &distinct, all)).then(|| {
+    are_many(rows, all, 10, chance).then(|| {
         format!(
-            "{rows} of {first}{all} rows to train on have the same features as a row of another class: one of \
-             each pair has the wrong class, or a column is missing that tells them apart"
+            "{rows} of {first}{all} rows to train on have the same features as a row of another class: \
+             one of each pair has the wrong class, or a column is missing that tells them apart"
         )
     })
 }
 
-/// Whether so many rows are copies that a split at random can hardly be trusted.
+/// Whether so many rows are copies that it is worth telling.
 ///
+/// - `part`: more than one in so many
 /// - `chance`: the share of the rows that chance makes copies
-fn are_many(copies: usize, rows: usize, chance: impl FnOnce() -> f64) -> bool {
-    copies >= FEWEST_COPIES && 4 * copies > rows && exceed_chance(copies, rows, chance())
-}
-
-fn exceed_chance(copies: usize, rows: usize, chance: f64) -> bool {
-    copies as f64 > TIMES_CHANCE * chance * rows as f64
+fn are_many(copies: usize, rows: usize, part: usize, chance: impl FnOnce() -> f64) -> bool {
+    copies >= FEWEST_COPIES
+        && part * copies > rows
+        && copies as f64 > TIMES_CHANCE * chance() * rows as f64
 }
 
 /// The share of rows that are the same as one of others, if columns had nothing to do with each other: as
@@ -114,9 +109,9 @@ fn exceed_chance(copies: usize, rows: usize, chance: f64) -> bool {
 ///
 /// - `distinct`: the rows, each once
 /// - `others`: how many others there are
-fn chance(
+fn chance<'a>(
     preprocessing: &TablePreprocessing,
-    distinct: &[(Features<'_>, u32)],
+    distinct: impl Iterator<Item = (Features<'a>, u32)> + Clone,
     others: usize,
 ) -> f64 {
     let mut next = 0;
@@ -126,9 +121,9 @@ fn chance(
         first..next
     });
     let of_column = |column: Range<usize>| {
-        equal_pairs(distinct.iter().map(|(Features(row), _)| Features(&row[column.clone()])))
+        equal_pairs(distinct.clone().map(|(Features(row), _)| Features(&row[column.clone()])))
     };
-    let of_target = equal_pairs(distinct.iter().map(|&(_, target)| target));
+    let of_target = equal_pairs(distinct.clone().map(|(_, target)| target));
     let equal = columns.map(of_column).product::<f64>() * of_target;
     1.0 - (-equal * others as f64).exp()
 }
