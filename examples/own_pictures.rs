@@ -22,8 +22,7 @@ use data::{
     Batching, DataError, ImageBatch, ImageLoader, ImagePreprocessing, ImageSource, Order,
     Residency, Resize, Subset,
     augment::{AugmentOptions, Augmentation},
-    drawn,
-    image_folder::silent,
+    drawn, silent,
 };
 use mimalloc::MiMalloc;
 use models::{

@@ -19,10 +19,10 @@ pub(crate) const TARGET: &str = "wasm32-unknown-unknown";
 const PAGE: &str = "index.html";
 /// What a visitor does, in a browser.
 const CHECK: &str = "examples/web_page/check.py";
-/// Options of cargo for a check, which classifies one picture: to optimise what does so takes minutes more.
-const LITTLE_OPTIMISED: [&str; 6] = [
+/// Options of cargo for a check, which classifies one picture: to optimise what does so takes minutes.
+const UNOPTIMISED: [&str; 6] = [
     "--config",
-    "profile.release.opt-level=1",
+    "profile.release.opt-level=0",
     "--config",
     "profile.release.lto='off'",
     "--config",
@@ -68,12 +68,12 @@ fn build(shell: &Shell, options: &[&str]) -> anyhow::Result<PathBuf> {
 /// and with them for more of its dependencies.
 pub(crate) fn check_inference(shell: &Shell) -> anyhow::Result<()> {
     let options = ["--release", "--package", "inference", "--target", TARGET];
-    Ok(cmd!(shell, "cargo check {options...} {LITTLE_OPTIMISED...}").run()?)
+    Ok(cmd!(shell, "cargo check {options...} {UNOPTIMISED...}").run()?)
 }
 
 /// Classifies a picture in Chromium and compares the probabilities with those of `recipes predict`.
 pub(crate) fn check(shell: &Shell) -> anyhow::Result<()> {
-    let folder = build(shell, &LITTLE_OPTIMISED)?;
+    let folder = build(shell, &UNOPTIMISED)?;
     let recipes = program::build(shell, "dev", None)?;
     let scratch = shell.create_temp_dir()?;
     let run = scratch.path().join("run");

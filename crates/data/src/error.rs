@@ -180,6 +180,9 @@ pub enum DataError {
         /// What was said.
         message: String,
     },
+    /// Whoever was told of the progress asked to stop.
+    #[error("stopped before all images were there")]
+    Stopped,
     /// A table of text is wrong.
     #[error(transparent)]
     Csv(#[from] CsvError),

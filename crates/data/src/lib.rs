@@ -76,6 +76,8 @@ mod names;
 #[cfg(feature = "sources")]
 mod order;
 #[cfg(feature = "sources")]
+mod progress;
+#[cfg(feature = "sources")]
 mod shared;
 #[cfg(feature = "sources")]
 mod split;
@@ -101,6 +103,7 @@ pub use crate::{
         TableTargets, TokenBatch, TokenLoader,
     },
     order::Order,
+    progress::{Progress, silent},
     shared::{SharedFiles, refuse_shared},
     split::{classes_without_validation, hold_out},
     table::{Moments, Table, TableSplits, Targets, note_on_rows_in_both},

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use crate::{
     DataError, ImagePreprocessing, ImageSource, Resize,
-    image_folder::{Progress, go_on},
+    progress::{Progress, go_on},
 };
 
 /// Images that a thread reads at a time.
@@ -94,10 +94,7 @@ mod tests {
     use std::{ops::ControlFlow, sync::Arc};
 
     use super::*;
-    use crate::{
-        ImageShape, ImagesInMemory, Subset, drawn,
-        image_folder::{ImageFolderError, silent},
-    };
+    use crate::{ImageShape, ImagesInMemory, Subset, drawn, silent};
 
     #[test]
     fn statistics_are_those_of_each_channel() {
@@ -124,7 +121,7 @@ mod tests {
         };
         let stopped = ImagePreprocessing::measured(&images, Resize::Crop, &mut progress);
         let error = stopped.unwrap_err();
-        assert!(matches!(error, DataError::ImageFolder(ImageFolderError::Stopped)), "{error}");
+        assert!(matches!(error, DataError::Stopped), "{error}");
         assert!(matches!(told[..], [(1..=1000, 1000)]), "{told:?}");
     }
 

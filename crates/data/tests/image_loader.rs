@@ -15,7 +15,8 @@ use backend::{Part, Selected, device::Device};
 use data::{
     Batching, DataError, ImageBatch, ImageLoader, ImageShape, ImageSource, ImagesInMemory, Order,
     Residency,
-    image_folder::{ImageFolderOptions, open_image_folder, silent},
+    image_folder::{ImageFolderOptions, open_image_folder},
+    silent,
 };
 
 const SHAPE: ImageShape = ImageShape { channels: 3, height: 2, width: 3 };

@@ -69,6 +69,12 @@ impl<'a, B: Backend> Generator<'a, B> {
         Ok(generator)
     }
 
+    /// The text of the next so many tokens, with its [rest](Self::finish).
+    pub fn write(mut self, tokens: usize) -> String {
+        let text: String = self.by_ref().take(tokens).collect();
+        text + &self.finish()
+    }
+
     /// The rest of the text: U+FFFD, the replacement character, where it ends within a character.
     pub fn finish(mut self) -> String {
         self.decoder.finish()

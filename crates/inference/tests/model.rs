@@ -326,10 +326,12 @@ fn a_text_that_ends_within_a_character_tells_so() {
         TextLstmConfig { vocabulary: 256, embedding: 2, hidden: 2, ..TextLstmConfig::default() };
     let network = config.init::<Selected>(0, &Device::default());
     let vocabulary = Vocabulary::bytes();
-    let one_byte = |seed| {
+    let generator = |seed| {
         let sampling = Sampling { seed, ..Sampling::default() };
-        let mut generator =
-            Generator::new(&network, &vocabulary, "a", sampling, &Device::default()).unwrap();
+        Generator::new(&network, &vocabulary, "a", sampling, &Device::default()).unwrap()
+    };
+    let one_byte = |seed| {
+        let mut generator = generator(seed);
         (generator.next().unwrap(), generator.finish())
     };
     let texts: Vec<_> = (0..50).map(one_byte).collect();
@@ -337,4 +339,6 @@ fn a_text_that_ends_within_a_character_tells_so() {
     assert!(texts.contains(&(String::new(), "\u{FFFD}".to_owned())));
     assert!(texts.iter().any(|(text, rest)| text.is_ascii() && text.len() == 1 && rest.is_empty()));
     assert!(texts.iter().all(|(text, rest)| text.is_empty() != rest.is_empty()));
+    let whole: Vec<String> = (0..50).map(|seed| generator(seed).write(1)).collect();
+    assert_eq!(whole, texts.into_iter().map(|(text, rest)| text + &rest).collect::<Vec<_>>());
 }

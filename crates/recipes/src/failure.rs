@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use data::{DataError, image_folder::ImageFolderError};
+use data::DataError;
 use inference::{InferenceError, InputKind};
 use models::{ArchitectureError, import::ImportError, weights::WeightsError};
 use store::StoreError;
@@ -73,7 +73,7 @@ impl From<Problems> for Failure {
 impl From<DataError> for Failure {
     fn from(error: DataError) -> Self {
         let exit_code = match error {
-            DataError::ImageFolder(ImageFolderError::Stopped) => ExitCode::Interrupted,
+            DataError::Stopped => ExitCode::Interrupted,
             _ => ExitCode::UserData,
         };
         Self::of(exit_code, &error, error.help())

@@ -6,9 +6,7 @@ use data::{
     DataError, Fitted, ImagePreprocessing, ImageShape, ImageSource, ImageSplits, SharedFiles,
     Subset,
     cifar10::{read_cifar10, read_cifar10_test},
-    classes_without_validation,
-    drawn::{digits, shapes},
-    hold_out,
+    classes_without_validation, hold_out,
     idx::{read_idx, read_idx_test},
     image_folder::{
         ImageFolder, ImageFolderOptions, ImageFolderSplits, OnBadImage, PreparedImages,
@@ -21,7 +19,7 @@ use store::sha256_hex;
 
 use crate::{
     Failure,
-    config::{Drawing, FOLDER_SIDE, ImageConfig, ImageData, ImageOrigin, Normalise},
+    config::{FOLDER_SIDE, ImageConfig, ImageData, ImageOrigin, Normalise},
     environment::DataHashes,
     initial_weights::TrainedWeights,
     plan::{FrozenLayers, Outline, Plan},
@@ -343,13 +341,11 @@ impl Found {
         let splits = match data.source {
             ImageOrigin::Synthetic => {
                 let samples = data.samples;
-                let draw = match data.drawing {
-                    Drawing::Digits => digits,
-                    Drawing::Shapes => shapes,
-                };
+                let mut progress = |done, of| progress("drawing images", done, of);
+                let mut draw = |samples| data.drawing.draw(samples, seed, &mut progress);
                 ImageSplits {
-                    train: draw(0..samples, seed)?,
-                    test: Some(draw(samples..samples + samples.div_ceil(5), seed)?),
+                    train: draw(0..samples)?,
+                    test: Some(draw(samples..samples + samples.div_ceil(5))?),
                 }
             }
             ImageOrigin::Idx => read_idx(&path)?,

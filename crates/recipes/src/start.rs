@@ -14,6 +14,7 @@ use training::{Event, Group, Observer, Stop};
 use crate::{
     ExitCode, Failure,
     config::to_toml,
+    image_set::Progress,
     record::{config_of, data_hash},
     registry::Recipe,
     run_directory::{CONFIG, INITIAL},
@@ -109,15 +110,25 @@ impl<'a> Start<'a> {
         batching.shared(self.group.share())
     }
 
-    /// [`Start::prepare`] as a function, which answers whether the user wants to go on.
-    pub(crate) fn progress(&mut self) -> impl FnMut(&str, usize, usize) -> ControlFlow<()> {
-        |task, done, of| {
+    /// Does work before the first step that tells its [progress](Start::prepare) and stops where the user
+    /// asks for it.
+    ///
+    /// # Errors
+    ///
+    /// Those of the work, or as [`Start::stop_if_asked`].
+    pub(crate) fn do_first<T, E: Into<Failure>>(
+        &mut self,
+        work: impl FnOnce(&mut Progress<'_>) -> Result<T, E>,
+    ) -> Result<T, Failure> {
+        let result = work(&mut |task, done, of| {
             self.prepare(task, done, of);
             match self.interrupt.requested() {
                 true => ControlFlow::Break(()),
                 false => ControlFlow::Continue(()),
             }
-        }
+        });
+        self.stop_if_asked()?; // says more than the error of work that was stopped
+        result.map_err(Into::into)
     }
 
     /// Refuses to go on under other settings than the run has on file, if it has any.

@@ -78,7 +78,7 @@ pub(crate) fn written<B: Backend>(
     device: &B::Device,
 ) -> String {
     let generator = Generator::new(network, vocabulary, prompt, Sampling::default(), device);
-    generator.map_or_else(|_| String::new(), |generator| generator.take(WRITTEN).collect())
+    generator.map_or_else(|_| String::new(), |generator| generator.write(WRITTEN))
 }
 
 /// A text as streams to measure on, about as many as training has.

@@ -49,17 +49,14 @@ impl<B: AutodiffBackend> TrainingImages<B> {
         device: &B::Device,
     ) -> Result<Self, Failure> {
         let weights = config.open_weights(start.initial_weights())?;
-        let images = ImageSet::read(&config.data, config.training.seed, &mut start.progress());
-        start.stop_if_asked()?;
-        let images = images?;
+        let images = start
+            .do_first(|progress| ImageSet::read(&config.data, config.training.seed, progress))?;
         config.data.choose_size();
         let config = &*config;
         let ImageConfig { data, augment, training, .. } = config;
         start.keep_apart(&images.shared)?;
         let classes = images.classes().to_vec();
-        let preprocessing = images.preprocessing(data, &mut start.progress());
-        start.stop_if_asked()?;
-        let mut preprocessing = preprocessing?;
+        let mut preprocessing = start.do_first(|progress| images.preprocessing(data, progress))?;
         let ImageSet { hashes, mut notes, skipped, .. } = images;
         notes.extend(config.notes(&*images.train));
         if let Some(weights) = &weights {

@@ -53,9 +53,7 @@ fn train<B: AutodiffBackend>(
     let ImageConfig { data, augment, model: settings, training, .. } = &config;
     let seed = training.seed;
     config.choose_arithmetic::<B>(device)?;
-    let images = ImageSet::read(data, seed, &mut start.progress());
-    start.stop_if_asked()?;
-    let mut images = images?;
+    let mut images = start.do_first(|progress| ImageSet::read(data, seed, progress))?;
     start.keep_apart(&images.shared)?;
     let classes = images.classes().to_vec();
 
@@ -155,16 +153,16 @@ fn frozen_and_trained<B: AutodiffBackend>(
     device: &B::Device,
 ) -> Result<(Frozen<B::InnerBackend>, Vgg<B>), Failure> {
     let ImageConfig { data, model: settings, training, .. } = config;
-    let pretrained = start.group.clone().first_of_host_first(|| {
-        Pretrained::<B::InnerBackend>::open(settings, backbone, &mut start.progress(), device)
-    });
-    start.stop_if_asked()?;
-    let pretrained = pretrained?;
+    let group = start.group.clone();
+    let pretrained = start.do_first(|progress| {
+        group.first_of_host_first(|| {
+            Pretrained::<B::InnerBackend>::open(settings, backbone, progress, device)
+        })
+    })?;
     let Some(pretrained) = pretrained else {
         let blank = backbone.build::<B::InnerBackend>(&Initializer::blank(device));
-        let preprocessing = images.preprocessing(data, &mut start.progress());
-        start.stop_if_asked()?;
-        let frozen = Frozen::new(blank.split(0).0, preprocessing?, device);
+        let preprocessing = start.do_first(|progress| images.preprocessing(data, progress))?;
+        let frozen = Frozen::new(blank.split(0).0, preprocessing, device);
         return Ok((frozen, backbone.init::<B>(training.seed, device)));
     };
     images.notes.extend(pretrained.note.clone());

@@ -12,7 +12,8 @@ use super::{
     CsvError, decimal_comma,
     header::Layout,
     notation,
-    reader::{CsvReader, blank_note},
+    options::OnMissingTarget,
+    reader::{CsvReader, left_out_note},
     row::Row,
 };
 use crate::{
@@ -139,6 +140,7 @@ pub fn read_table(
     path: &Path,
     preprocessing: &TablePreprocessing,
     header: Option<bool>,
+    on_missing_target: OnMissingTarget,
 ) -> Result<(Table, Vec<String>), DataError> {
     let mut reader = CsvReader::open(path)?;
     let layout = Layout::find(&mut reader, preprocessing, header)?;
@@ -148,6 +150,9 @@ pub fn read_table(
         .target
         .ok_or_else(|| CsvError::NoTarget { path: path.to_owned(), target: target.name.clone() })?;
 
+    if on_missing_target == OnMissingTarget::Skip {
+        reader.require(place);
+    }
     let mut encoder = Encoder::new(preprocessing, layout);
     let (mut targets, mut lines) = (TargetReader::new(target), Vec::new());
     while let Some(row) = reader.next_row()? {
@@ -155,9 +160,17 @@ pub fn read_table(
         encoder.encode(path, &row)?;
         targets.push(path, row.line, row.cell(place))?;
     }
+    if lines.is_empty() {
+        let (path, target) = (path.to_owned(), target.name.clone());
+        return Err(CsvError::EmptyTarget { path, target }.into());
+    }
     let name = path.display().to_string();
     let mut notes = encoder.notes(&name);
-    notes.extend(blank_note(&reader.take_blank_rows()).map(|note| format!("`{name}`: {note}")));
+    let left_out = [
+        left_out_note(&reader.take_blank_rows(), "no values"),
+        left_out_note(&reader.take_incomplete_rows(), "no target"),
+    ];
+    notes.extend(left_out.into_iter().flatten().map(|note| format!("`{name}`: {note}")));
     Ok((Table { features: encoder.features, targets: targets.finish(path)?, lines }, notes))
 }
 

@@ -5,7 +5,7 @@ use std::{collections::HashMap, path::Path};
 use super::{
     notation::Notation,
     patterns::is_date_or_time,
-    reader::blank_note,
+    reader::left_out_note,
     records::{Cells, MISSING, Records},
     schema::{ColumnSchema, Kind, Schema},
     summary::{Place, Worn},
@@ -213,7 +213,8 @@ pub(super) fn notes(
              set `data.header=true`"
         ),
     }];
-    notes.extend(blank_note(&schema.blank_rows));
+    notes.extend(left_out_note(&schema.blank_rows, "no values"));
+    notes.extend(left_out_note(&schema.unlabelled_rows, "no target"));
     notes.extend(note_on_commas(schema));
     let columns = schema.columns.iter().zip(&preprocessing.columns);
     notes.extend(columns.flat_map(|(seen, learnt)| column_notes(seen, learnt)));

@@ -36,7 +36,7 @@ pub(crate) use self::error::column_setting;
 pub use self::{
     apply::{RowReader, Rows, read_rows, read_table},
     error::CsvError,
-    options::{ColumnOverride, CsvOptions, TargetColumn},
+    options::{ColumnOverride, CsvOptions, OnMissingTarget, TargetColumn},
 };
 
 /// Reads the training file and those named beside it, and encodes their rows.
@@ -57,7 +57,7 @@ pub fn read_csv(options: &CsvOptions, seed: u64) -> Result<TableSplits, DataErro
     files.into_iter().flatten().try_for_each(|path| reader::refuse_stream(path))?;
     let shared = shared::find_files(shared::OPTIONS, files);
     let schema = schema::infer(options)?;
-    let records = records::read(&options.path, &schema)?;
+    let records = records::read(options, &schema)?;
 
     let fraction = if options.validation_path.is_some() { 0.0 } else { options.validation };
     let (train_rows, held_out) = split::hold_out(&records.classes(), fraction, seed)?;
@@ -70,7 +70,8 @@ pub fn read_csv(options: &CsvOptions, seed: u64) -> Result<TableSplits, DataErro
     let mut notes: Vec<String> = shared.iter().map(SharedFiles::note).collect();
     notes.extend(fit::notes(&schema, &preprocessing, options.task));
     let mut other = |path: &PathBuf| {
-        let (table, told) = apply::read_table(path, &preprocessing, options.header)?;
+        let (header, on_missing) = (options.header, options.on_missing_target);
+        let (table, told) = apply::read_table(path, &preprocessing, header, on_missing)?;
         notes.extend(told);
         Ok::<_, DataError>(table)
     };

@@ -22,6 +22,8 @@ pub struct CsvOptions {
     pub categories: CategoryEncoding,
     /// Whether the first row of each file names the columns.
     pub header: Option<bool>,
+    /// What becomes of a row without a value to predict.
+    pub on_missing_target: OnMissingTarget,
     /// The fraction of rows held out for validation, where there is no `validation_path`.
     pub validation: f64,
     /// A file of rows for validation.
@@ -40,11 +42,23 @@ impl CsvOptions {
             columns: BTreeMap::new(),
             categories: CategoryEncoding::OneHot,
             header: None,
+            on_missing_target: OnMissingTarget::default(),
             validation: 0.0,
             validation_path: None,
             test_path: None,
         }
     }
+}
+
+/// What becomes of a row of samples whose target is missing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnMissingTarget {
+    /// An error, with its line.
+    #[default]
+    Error,
+    /// It is left out, with a note.
+    Skip,
 }
 
 /// How to treat a column.

@@ -48,16 +48,20 @@ pub(super) struct CsvReader<'a> {
     with_dress: Vec<bool>,
     /// Lines of the blank rows among those taken.
     blank_rows: Vec<u64>,
+    /// The column without whose value a row is passed over.
+    required: Option<usize>,
+    /// Lines of the rows passed over.
+    incomplete_rows: Vec<u64>,
 }
 
-/// What the user should know of blank rows, by their lines, if there are any.
-pub(super) fn blank_note(lines: &[u64]) -> Option<String> {
+/// What the user should know of rows that are left out, by their lines, if there are any.
+///
+/// - `lacking`: such as `no values`
+pub(super) fn left_out_note(lines: &[u64], lacking: &str) -> Option<String> {
     let first = lines.first()?;
     Some(match lines.len() {
-        1 => format!("the row in line {first} has no values and is left out"),
-        count => {
-            format!("{count} rows have no values and are left out, the first in line {first}")
-        }
+        1 => format!("the row in line {first} has {lacking} and is left out"),
+        count => format!("{count} rows have {lacking} and are left out, the first in line {first}"),
     })
 }
 
@@ -103,6 +107,8 @@ impl<'a> CsvReader<'a> {
             decimal_commas: Vec::new(),
             with_dress: Vec::new(),
             blank_rows: Vec::new(),
+            required: None,
+            incomplete_rows: Vec::new(),
         };
 
         let first = reader.read()?;
@@ -181,21 +187,40 @@ impl<'a> CsvReader<'a> {
         std::mem::take(&mut self.blank_rows)
     }
 
+    /// From here on passes over rows without a value in this column.
+    pub(super) fn require(&mut self, column: usize) {
+        self.required = Some(column);
+    }
+
+    /// Lines of the rows passed over since the last call, for want of a value that is
+    /// [required](Self::require).
+    pub(super) fn take_incomplete_rows(&mut self) -> Vec<u64> {
+        std::mem::take(&mut self.incomplete_rows)
+    }
+
     /// The next row. After [`CsvError::Ragged`] the rows below can still be read.
     pub(super) fn next_row(&mut self) -> Result<Option<Row>, DataError> {
-        let mut row = match self.ahead.pop_front() {
-            Some(row) => Some(row),
-            None => self.read()?,
-        };
-        if let Some(row) = &mut row {
+        while let Some(mut row) = self.next_of_any_length()? {
             self.blank_rows.append(&mut row.blank_above);
+            if row.len() != self.width {
+                return Err(self.ragged(&row).into());
+            }
+            if self.required.is_some_and(|column| Cell::parse(row.cell(column)) == Cell::Missing) {
+                self.incomplete_rows.push(row.line);
+                continue;
+            }
             if !self.decimal_commas.is_empty() {
                 row.commas_to_points(&self.decimal_commas, &self.with_dress);
             }
+            return Ok(Some(row));
         }
-        match row {
-            Some(row) if row.len() != self.width => Err(self.ragged(&row).into()),
-            row => Ok(row),
+        Ok(None)
+    }
+
+    fn next_of_any_length(&mut self) -> Result<Option<Row>, DataError> {
+        match self.ahead.pop_front() {
+            Some(row) => Ok(Some(row)),
+            None => self.read(),
         }
     }
 

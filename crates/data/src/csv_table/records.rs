@@ -1,9 +1,10 @@
 //! The second pass: the rows of the training file as numbers, column by column.
 
-use std::{borrow::Cow, collections::HashMap, path::Path};
+use std::{borrow::Cow, collections::HashMap};
 
 use super::{
     CsvError, header,
+    options::{CsvOptions, OnMissingTarget},
     reader::CsvReader,
     schema::{ColumnSchema, Kind, Schema},
     summary::Worn,
@@ -48,7 +49,8 @@ impl Records {
 }
 
 /// Reads the training file again, now that its columns are known.
-pub(super) fn read(path: &Path, schema: &Schema) -> Result<Records, DataError> {
+pub(super) fn read(options: &CsvOptions, schema: &Schema) -> Result<Records, DataError> {
+    let path = &options.path;
     let mut reader = CsvReader::open(path)?;
     header::names(&mut reader, schema.header)?;
     let changed = || DataError::Changed { path: path.to_owned() };
@@ -61,6 +63,9 @@ pub(super) fn read(path: &Path, schema: &Schema) -> Result<Records, DataError> {
     let with_dress = columns.iter().enumerate().filter(|(_, column)| column.dress.is_some());
     let with_dress: Vec<usize> = with_dress.map(|(place, _)| place).collect();
     reader.read_numbers(&schema.notations.columns, &with_dress);
+    if options.on_missing_target == OnMissingTarget::Skip {
+        reader.require(schema.target.index);
+    }
     let first_line = Some(reader.first_line());
     let mut lines = Vec::new();
     while let Some(row) = reader.next_row()? {

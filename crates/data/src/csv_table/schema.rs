@@ -5,7 +5,7 @@ use std::path::Path;
 use super::{
     CsvError, header, identifiers,
     notation::{Notation, Notations},
-    options::{ColumnOverride, CsvOptions},
+    options::{ColumnOverride, CsvOptions, OnMissingTarget},
     patterns::Extremes,
     reader::CsvReader,
     row::Row,
@@ -23,6 +23,8 @@ pub(super) struct Schema {
     pub(super) first_row: String,
     /// Lines of the rows without a value.
     pub(super) blank_rows: Vec<u64>,
+    /// Lines of the rows that are left out for want of a target.
+    pub(super) unlabelled_rows: Vec<u64>,
     pub(super) notations: Notations,
     /// The columns in the file's order, the target left out.
     pub(super) columns: Vec<ColumnSchema>,
@@ -82,8 +84,11 @@ pub(super) fn infer(options: &CsvOptions) -> Result<Schema, DataError> {
     }
 
     reader.read_numbers(&notations.columns, &[]);
+    if options.on_missing_target == OnMissingTarget::Skip {
+        reader.require(target);
+    }
     let mut summaries = summarise(&mut reader, options, &names, target, &notations.columns)?;
-    let blank_rows = reader.take_blank_rows();
+    let (blank_rows, unlabelled_rows) = (reader.take_blank_rows(), reader.take_incomplete_rows());
     let (name, summary) = (names.remove(target), summaries.remove(target));
     let columns = column_schemas(options, &reader, header, &names, &summaries)?;
     let as_read = summary.as_read();
@@ -100,7 +105,7 @@ pub(super) fn infer(options: &CsvOptions) -> Result<Schema, DataError> {
         name,
         index: target,
     };
-    Ok(Schema { header, first_row, blank_rows, notations, columns, target })
+    Ok(Schema { header, first_row, blank_rows, unlabelled_rows, notations, columns, target })
 }
 
 /// Whether the file has a header, if the user does not say.
@@ -227,21 +232,15 @@ fn summarise(
             first_missing.get_or_insert(row.line);
         }
     }
-    match first_missing {
-        Some(_) if summaries[target].present() == 0 => Err(CsvError::EmptyTarget {
-            path: reader.path().to_owned(),
-            target: names[target].clone(),
-        }
-        .into()),
-        Some(line) => Err(CsvError::MissingTarget {
-            path: reader.path().to_owned(),
-            line,
-            target: names[target].clone(),
-            rows: summaries[target].missing,
-        }
-        .into()),
-        None => Ok(summaries),
+    let (path, name) = (|| reader.path().to_owned(), || names[target].clone());
+    if summaries[target].present() == 0 {
+        return Err(CsvError::EmptyTarget { path: path(), target: name() }.into());
     }
+    if let Some(line) = first_missing {
+        let rows = summaries[target].missing;
+        return Err(CsvError::MissingTarget { path: path(), line, target: name(), rows }.into());
+    }
+    Ok(summaries)
 }
 
 fn column_kind(options: &CsvOptions, name: &str, written: &Summary) -> Result<Kind, CsvError> {

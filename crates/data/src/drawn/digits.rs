@@ -9,7 +9,7 @@ use super::{
     geometry::{Linear, Point, spline},
     skeletons::{SKELETONS, Stroke},
 };
-use crate::{DataError, ImageShape, ImagesInMemory};
+use crate::{DataError, ImageShape, ImagesInMemory, silent};
 
 /// The side of the images.
 const SIDE: usize = 28;
@@ -30,9 +30,13 @@ const STEPS: usize = 4;
 ///
 /// If the images do not fit in memory.
 pub fn digits(samples: Range<usize>, seed: u64) -> Result<ImagesInMemory, DataError> {
+    kind().draw(samples, seed, &mut silent)
+}
+
+pub(super) fn kind() -> Kind {
     let shape = ImageShape { channels: 1, height: SIDE, width: SIDE };
     let classes = ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"];
-    Kind { name: "digits", shape, classes, draw }.draw(samples, seed)
+    Kind { name: "digits", shape, classes, draw }
 }
 
 fn draw(digit: usize, draws: &mut Draws, pixels: &mut [u8]) {

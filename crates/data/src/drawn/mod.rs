@@ -28,16 +28,56 @@ use std::ops::Range;
 
 use backend::random::{Purpose, Random, stream_of};
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 pub use self::{digits::digits, shapes::shapes};
 use self::{
     draws::Draws,
     geometry::{Point, bounds},
 };
-use crate::{DataError, ImageShape, ImagesInMemory, images::allocate};
+use crate::{
+    DataError, ImageShape, ImagesInMemory,
+    images::allocate,
+    progress::{Progress, go_on},
+};
 
 /// The number of classes of every kind of image here.
 const CLASSES: usize = 10;
+
+/// Samples that a thread draws before it is told how many there are.
+const BLOCK_PER_THREAD: usize = 256;
+
+/// What is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Drawing {
+    /// As [`digits`] draws them.
+    Digits,
+    /// As [`shapes`] draws them.
+    Shapes,
+}
+
+impl Drawing {
+    /// Draws the samples of a range.
+    ///
+    /// - `progress`: is told how many were drawn
+    ///
+    /// # Errors
+    ///
+    /// If the images do not fit in memory, or `progress` answers to stop.
+    pub fn draw(
+        self,
+        samples: Range<usize>,
+        seed: u64,
+        progress: &mut Progress<'_>,
+    ) -> Result<ImagesInMemory, DataError> {
+        let kind = match self {
+            Self::Digits => digits::kind(),
+            Self::Shapes => shapes::kind(),
+        };
+        kind.draw(samples, seed, progress)
+    }
+}
 
 /// A kind of image.
 struct Kind {
@@ -51,14 +91,26 @@ struct Kind {
 
 impl Kind {
     /// Draws the samples of a range, the classes taking turns.
-    fn draw(&self, samples: Range<usize>, seed: u64) -> Result<ImagesInMemory, DataError> {
+    fn draw(
+        &self,
+        samples: Range<usize>,
+        seed: u64,
+        progress: &mut Progress<'_>,
+    ) -> Result<ImagesInMemory, DataError> {
         let bytes = self.shape.bytes();
         let random = Random::new(seed, Purpose::Synthetic, stream_of(self.name));
         let class = |sample: usize| sample % CLASSES;
         let mut pixels = allocate(samples.len(), bytes)?;
-        pixels.par_chunks_exact_mut(bytes).zip(samples.clone()).for_each(|(pixels, sample)| {
-            (self.draw)(class(sample), &mut Draws::new(random, sample), pixels);
-        });
+        let block = BLOCK_PER_THREAD * rayon::current_num_threads();
+        for (pixels, start) in pixels.chunks_mut(block * bytes).zip(samples.clone().step_by(block))
+        {
+            pixels.par_chunks_exact_mut(bytes).zip(start..samples.end).for_each(
+                |(pixels, sample)| {
+                    (self.draw)(class(sample), &mut Draws::new(random, sample), pixels);
+                },
+            );
+            go_on(progress((start + block).min(samples.end) - samples.start, samples.len()))?;
+        }
         Ok(ImagesInMemory {
             shape: self.shape,
             pixels,
@@ -105,6 +157,8 @@ fn byte(brightness: f32) -> u8 {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::ControlFlow;
+
     use rayon::ThreadPoolBuilder;
 
     use super::*;
@@ -155,6 +209,22 @@ mod tests {
             names.sort_unstable();
             names.dedup();
             assert_eq!(names.len(), CLASSES);
+        }
+    }
+
+    #[test]
+    fn progress_is_told_and_may_stop() {
+        for drawing in [Drawing::Digits, Drawing::Shapes] {
+            let mut told = Vec::new();
+            let mut progress = |done, of| {
+                told.push((done, of));
+                ControlFlow::Continue(())
+            };
+            let one_thread = ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+            one_thread.install(|| drawing.draw(50..350, 3, &mut progress)).unwrap();
+            assert_eq!(told, [(256, 300), (300, 300)]);
+            let stopped = drawing.draw(0..50, 3, &mut |_, _| ControlFlow::Break(()));
+            assert!(matches!(stopped, Err(DataError::Stopped)), "{stopped:?}");
         }
     }
 

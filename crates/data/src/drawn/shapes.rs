@@ -10,7 +10,7 @@ use super::{
     outlines::SHAPES,
     paint::{Colour, Paint, Pattern, any_colour, contrasting_colour, mix},
 };
-use crate::{DataError, ImageShape, ImagesInMemory};
+use crate::{DataError, ImageShape, ImagesInMemory, silent};
 
 /// The side of the images.
 const SIDE: usize = 32;
@@ -29,9 +29,13 @@ const TURN: f32 = 0.7;
 ///
 /// If the images do not fit in memory.
 pub fn shapes(samples: Range<usize>, seed: u64) -> Result<ImagesInMemory, DataError> {
+    kind().draw(samples, seed, &mut silent)
+}
+
+pub(super) fn kind() -> Kind {
     let shape = ImageShape { channels: 3, height: SIDE, width: SIDE };
     let classes = SHAPES.map(|(name, _)| name);
-    Kind { name: "shapes", shape, classes, draw }.draw(samples, seed)
+    Kind { name: "shapes", shape, classes, draw }
 }
 
 fn draw(class: usize, draws: &mut Draws, pixels: &mut [u8]) {

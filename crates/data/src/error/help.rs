@@ -20,6 +20,7 @@ impl DataError {
             Self::ImageFolder(error) => error.help()?,
             Self::Npy(error) => error.help(),
             Self::Text(error) => error.help(),
+            Self::Stopped => return None,
             Self::Source(_) => "this comes from the program's own source of data".into(),
             Self::NotFound { path } if path.starts_with("~") => {
                 "write `$HOME` for `~`, which a shell replaces at the beginning of a word only"

@@ -22,10 +22,13 @@ use serde::{Deserialize, Serialize};
 use store::FileLock;
 
 use super::{
-    ImageFolderError, Progress,
-    pass::{Pass, Passed, go_on},
+    ImageFolderError,
+    pass::{Pass, Passed},
 };
-use crate::{ImageShape, Resize};
+use crate::{
+    DataError, ImageShape, Resize,
+    progress::{Progress, go_on},
+};
 
 /// Raise it whenever decoding the same file gives other pixels.
 const VERSION: u32 = 3;
@@ -152,7 +155,7 @@ impl Cache {
         key: &str,
         files: &[PathBuf],
         mut pass: Pass,
-    ) -> Result<(Self, Passed), ImageFolderError> {
+    ) -> Result<(Self, Passed), DataError> {
         let shape = pass.shape;
         let mut shards = Vec::new();
         let mut shard_sha256 = Vec::new();
@@ -161,7 +164,7 @@ impl Cache {
             pixels.resize(files.len() * shape.bytes(), 0);
             pass.read(files, &mut pixels)?;
             let path = shard_path(directory, index);
-            store::write_whole(&path, &pixels)?;
+            store::write_whole(&path, &pixels).map_err(ImageFolderError::from)?;
             shard_sha256.push(store::sha256_hex(&pixels));
             let file = File::open(&path).map_err(cache_read(&path))?;
             shards.push(Shard::new(path, file, index));
@@ -177,7 +180,7 @@ impl Cache {
         let path = directory.join(MANIFEST);
         let json = serde_json::to_vec_pretty(&manifest)
             .map_err(|error| cache_read(&path)(error.into()))?;
-        store::write_whole(&path, &json)?;
+        store::write_whole(&path, &json).map_err(ImageFolderError::from)?;
         Ok((Self { shape, shards, skipped }, passed))
     }
 
@@ -187,9 +190,10 @@ impl Cache {
         shape: ImageShape,
         images: usize,
         progress: &mut Progress<'_>,
-    ) -> Result<FileLock, ImageFolderError> {
+    ) -> Result<FileLock, DataError> {
         loop {
-            if let Some(lock) = FileLock::take(&directory.join(".lock"))? {
+            let taken = FileLock::take(&directory.join(".lock"));
+            if let Some(lock) = taken.map_err(ImageFolderError::from)? {
                 return Ok(lock);
             }
             let shards = (0..).take_while(|&index| shard_path(directory, index).exists()).count();
@@ -251,9 +255,10 @@ fn read_at(mut file: &File, bytes: &mut [u8], offset: u64) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::{
-        super::{OnBadImage, pass, silent},
+        super::{OnBadImage, pass},
         *,
     };
+    use crate::silent;
 
     const SHAPE: ImageShape = ImageShape { channels: 3, height: 8, width: 6 };
 

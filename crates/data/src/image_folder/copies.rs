@@ -51,8 +51,8 @@ mod tests {
 
     use crate::{
         ImageShape,
-        image_folder::{ImageFolderOptions, open_image_folder, silent},
-        picture,
+        image_folder::{ImageFolderOptions, open_image_folder},
+        picture, silent,
     };
 
     /// Notes on pictures, each a file and its shade of grey: those on labels, and on the copies among

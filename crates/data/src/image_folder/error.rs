@@ -152,9 +152,6 @@ pub enum ImageFolderError {
         /// What the system says.
         source: io::Error,
     },
-    /// Whoever was told of the progress asked to stop.
-    #[error("stopped before all images were read")]
-    Stopped,
 }
 
 impl ImageFolderError {
@@ -208,7 +205,6 @@ impl ImageFolderError {
             Self::CacheWrite(error) => {
                 error.help().unwrap_or_else(|| "set `data.cache` to another directory".into())
             }
-            Self::Stopped => return None,
             Self::CacheRead { path, .. } => format!(
                 "let the file be read, or delete `{}`; a run that starts or resumes builds the cache anew",
                 path.parent().unwrap_or(path).display()

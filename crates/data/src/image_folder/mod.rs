@@ -40,14 +40,14 @@ use std::path::{Path, PathBuf};
 
 use crate::{DataError, files::Folder};
 
-pub(crate) use self::{pass::go_on, resize::write_pixels};
+pub(crate) use self::resize::write_pixels;
 
 pub use self::{
     error::{BadImage, ImageFolderError},
     options::{ImageFolderOptions, OnBadImage},
     source::{
-        ImageFolder, PreparedImages, Progress, SkipReport, SkippedImage, decode_image, read_image,
-        shared_images, silent,
+        ImageFolder, PreparedImages, SkipReport, SkippedImage, decode_image, read_image,
+        shared_images,
     },
 };
 
@@ -99,7 +99,7 @@ impl ImageFolderSplits {
 /// # Examples
 ///
 /// ```
-/// use data::{ImageSource, image_folder::{ImageFolderOptions, open_image_folder, silent}};
+/// use data::{ImageSource, image_folder::{ImageFolderOptions, open_image_folder}, silent};
 ///
 /// # let folder = tempfile::tempdir()?;
 /// # for (class, grey) in [("black", 0), ("white", 255)] {

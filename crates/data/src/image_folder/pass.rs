@@ -1,18 +1,18 @@
 //! A pass over the files: decoded in parallel, judged in the order of the listing.
 
-use std::{
-    ops::ControlFlow,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 use store::sha256_hex;
 
 use super::{
-    BadImage, ImageFolderError, OnBadImage, Progress,
+    BadImage, ImageFolderError, OnBadImage,
     decode::{decode_pixels, open_file, read_file},
 };
-use crate::{ImageShape, Resize};
+use crate::{
+    DataError, ImageShape, Resize,
+    progress::{Progress, go_on},
+};
 
 /// Images of a block for each thread. The threads wait for each other at the end of a block: more
 /// images balance large and small ones, fewer report progress and stop at a bad image sooner.
@@ -50,11 +50,7 @@ impl Passed {
 
 impl Pass<'_> {
     /// Writes the pixels of the next files, one image after another; those of a bad one are 0.
-    pub(super) fn read(
-        &mut self,
-        files: &[PathBuf],
-        pixels: &mut [u8],
-    ) -> Result<(), ImageFolderError> {
+    pub(super) fn read(&mut self, files: &[PathBuf], pixels: &mut [u8]) -> Result<(), DataError> {
         let (shape, resize) = (self.shape, self.resize);
         let block = block();
         for (files, pixels) in files.chunks(block).zip(pixels.chunks_mut(block * shape.bytes())) {
@@ -70,7 +66,7 @@ impl Pass<'_> {
     }
 
     /// Reads the next files and keeps nothing.
-    pub(super) fn check(&mut self, files: &[PathBuf]) -> Result<(), ImageFolderError> {
+    pub(super) fn check(&mut self, files: &[PathBuf]) -> Result<(), DataError> {
         let (shape, resize) = (self.shape, self.resize);
         let scratch = || vec![0; shape.bytes()];
         for files in files.chunks(block()) {
@@ -86,7 +82,7 @@ impl Pass<'_> {
         &mut self,
         files: &[PathBuf],
         results: Vec<Result<String, BadImage>>,
-    ) -> Result<(), ImageFolderError> {
+    ) -> Result<(), DataError> {
         for (file, result) in files.iter().zip(results) {
             match (result, self.on_bad_image) {
                 (Ok(hash), _) => self.found.hashes.push(hash),
@@ -94,19 +90,11 @@ impl Pass<'_> {
                     self.found.bad.push((self.found.files(), reason));
                 }
                 (Err(reason), OnBadImage::Error) => {
-                    return Err(ImageFolderError::BadImage { path: file.clone(), reason });
+                    return Err(ImageFolderError::BadImage { path: file.clone(), reason }.into());
                 }
             }
         }
         go_on((self.progress)(self.found.files(), self.total))
-    }
-}
-
-/// An error where progress was answered by a stop.
-pub(crate) fn go_on(flow: ControlFlow<()>) -> Result<(), ImageFolderError> {
-    match flow {
-        ControlFlow::Continue(()) => Ok(()),
-        ControlFlow::Break(()) => Err(ImageFolderError::Stopped),
     }
 }
 
@@ -115,14 +103,14 @@ pub(super) fn hash_all(
     files: &[PathBuf],
     on_bad_image: OnBadImage,
     progress: &mut Progress<'_>,
-) -> Result<Vec<Option<String>>, ImageFolderError> {
+) -> Result<Vec<Option<String>>, DataError> {
     let mut hashes = Vec::with_capacity(files.len());
     for block in files.chunks(block()) {
         let found: Vec<_> = block.par_iter().map(|file| hash(file)).collect();
         for (file, found) in block.iter().zip(found) {
             match (found, on_bad_image) {
                 (Err(reason), OnBadImage::Error) => {
-                    return Err(ImageFolderError::BadImage { path: file.clone(), reason });
+                    return Err(ImageFolderError::BadImage { path: file.clone(), reason }.into());
                 }
                 (found, _) => hashes.push(found.ok()),
             }

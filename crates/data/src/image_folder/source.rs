@@ -1,7 +1,6 @@
 //! The images of a split: listed, then checked or decoded.
 
 use std::{
-    ops::ControlFlow,
     path::{Path, PathBuf},
     sync::OnceLock,
 };
@@ -11,18 +10,14 @@ use super::{
     cache::{self, Cache},
     decode::{decode_pixels, read_pixels},
     listing::{Ignored, Listing},
-    pass::{self, Pass, Passed, go_on},
+    pass::{self, Pass, Passed},
 };
-use crate::{DataError, ImageShape, ImageSource, Resize, SharedFiles, images::allocate, shared};
-
-/// Is told how many images are done, and of how many; answers whether to go on. An answer to stop ends
-/// the work with [`ImageFolderError::Stopped`].
-pub type Progress<'a> = dyn FnMut(usize, usize) -> ControlFlow<()> + 'a;
-
-/// Tells no one, and goes on.
-pub fn silent(_done: usize, _of: usize) -> ControlFlow<()> {
-    ControlFlow::Continue(())
-}
+use crate::{
+    DataError, ImageShape, ImageSource, Resize, SharedFiles,
+    images::allocate,
+    progress::{Progress, go_on, silent},
+    shared,
+};
 
 /// The images of a split, as they were listed.
 ///
@@ -125,7 +120,7 @@ impl ImageFolder {
         Ok(())
     }
 
-    fn hashes(&self, progress: &mut Progress<'_>) -> Result<&[Option<String>], ImageFolderError> {
+    fn hashes(&self, progress: &mut Progress<'_>) -> Result<&[Option<String>], DataError> {
         if let Some(known) = self.hashes.get() {
             return Ok(known);
         }
@@ -190,13 +185,14 @@ impl ImageFolder {
         &self,
         directory: &Path,
         progress: &mut Progress<'_>,
-    ) -> Result<OpenCache, ImageFolderError> {
+    ) -> Result<OpenCache, DataError> {
         let files = &self.listing.files;
-        store::create_directory(directory)?; // fails before anything is read if it cannot be created
+        let create = |path: &Path| store::create_directory(path).map_err(ImageFolderError::from);
+        create(directory)?; // fails before anything is read if it cannot be created
         let hashes = self.hashes(&mut silent)?;
         let key = cache::key(hashes, self.shape, self.options.resize);
         let directory = directory.join(&key);
-        store::create_directory(&directory)?;
+        create(&directory)?;
         // One that is there is opened without the lock, by all ranks at once, and where a lock cannot be
         // had, as in a directory that may only be read. One process builds it, and the others wait.
         if let Some(opened) = self.reopen_cache(&directory, &key, hashes, progress)? {
@@ -216,7 +212,7 @@ impl ImageFolder {
         key: &str,
         hashes: &[Option<String>],
         progress: &mut Progress<'_>,
-    ) -> Result<Option<OpenCache>, ImageFolderError> {
+    ) -> Result<Option<OpenCache>, DataError> {
         let Some(cache) = Cache::open(directory, key, hashes, self.shape)? else { return Ok(None) };
         let Some(bad) = self.still_bad(&cache.skipped)? else { return Ok(None) };
         go_on(progress(hashes.len(), hashes.len()))?;
@@ -225,10 +221,7 @@ impl ImageFolder {
     }
 
     /// Tries files again that were bad once; `None` if one of them is good now.
-    fn still_bad(
-        &self,
-        places: &[usize],
-    ) -> Result<Option<Vec<(usize, BadImage)>>, ImageFolderError> {
+    fn still_bad(&self, places: &[usize]) -> Result<Option<Vec<(usize, BadImage)>>, DataError> {
         let files: Vec<PathBuf> =
             places.iter().map(|&place| self.listing.files[place].clone()).collect();
         let mut silent = silent;

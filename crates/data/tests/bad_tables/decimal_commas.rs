@@ -68,8 +68,13 @@ fn rows_to_predict_may_be_written_otherwise_than_the_training_file() {
     assert_eq!(encoded("1,5;0,5\n7,5;x\n", &splits)[..plain.len()], plain);
 
     let folder = folder(&[("b.csv", b"a;word;y\n1,5;0,5;1\n")]);
-    let (table, told) =
-        read_table(&folder.path().join("b.csv"), &splits.preprocessing, None).unwrap();
+    let (table, told) = read_table(
+        &folder.path().join("b.csv"),
+        &splits.preprocessing,
+        None,
+        OnMissingTarget::Error,
+    )
+    .unwrap();
     assert_eq!((table.features, told.len()), (plain, 0), "{told:?}");
 }
 

@@ -89,7 +89,9 @@ fn a_price_to_predict_is_a_plain_number() {
     );
 
     let folder = folder(&[("b.csv", b"x;price\n1,5;\"1.007,25 \xe2\x82\xac\"\n1,5;1007,25\n")]);
-    let read = |name: &str| read_table(&folder.path().join(name), &splits.preprocessing, None);
+    let read = |name: &str| {
+        read_table(&folder.path().join(name), &splits.preprocessing, None, OnMissingTarget::Error)
+    };
     let targets = read("b.csv").unwrap().0.targets;
     assert_eq!(targets.values(), [plain.train.targets.values()[1]; 2]);
 }

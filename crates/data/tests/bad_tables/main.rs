@@ -13,7 +13,9 @@ use std::{fs, path::Path};
 
 use data::{
     CategoryEncoding, ColumnKind, DataError, TableSplits, Task,
-    csv_table::{ColumnOverride, CsvOptions, TargetColumn, read_csv, read_rows, read_table},
+    csv_table::{
+        ColumnOverride, CsvOptions, OnMissingTarget, TargetColumn, read_csv, read_rows, read_table,
+    },
 };
 use folders::{folder, refused};
 use proptest::prelude::*;
@@ -115,7 +117,8 @@ fn streams_are_no_files_to_train_on() {
         check(&|options| options.test_path = Some(stream.into()));
     }
     // What is read once may be a stream.
-    let error = read_table(Path::new("/dev/null"), &preprocessing, None).unwrap_err();
+    let error = read_table(Path::new("/dev/null"), &preprocessing, None, OnMissingTarget::Error)
+        .unwrap_err();
     assert_eq!(error.to_string(), "`/dev/null` is empty");
     let rows = read_rows(&b"x\n1\n"[..], "stdin", &preprocessing).unwrap();
     assert_eq!(rows.len(), 1);
@@ -141,8 +144,8 @@ fn rows_that_are_wrong() {
         check(&format!("1,u,{literal}"), &target, "empty");
     }
     check("1e39,u,0", "a.csv:32: column `x`: `1e39` is too large for a 32-bit float", "unit");
-    check("1,u,", "a.csv:32: the target `y` is missing", "delete");
-    check("1,u,?", "a.csv:32: the target `y` is missing", "delete");
+    check("1,u,", "a.csv:32: the target `y` is missing", "data.on_missing_target=skip");
+    check("1,u,?", "a.csv:32: the target `y` is missing", "data.on_missing_target=skip");
     let error = "a.csv:32: the target `y` is missing, and in 2 rows below";
     check("1,u,\n1,u,1\n1,v,None\n1,u,NaN", error, "`None`");
     check("1,u,zero", "a.csv:32: column `y`: `zero` is not a number", "number");
@@ -364,9 +367,13 @@ fn other_files_that_do_not_fit() {
         "b.csv:3: class `7` is not in the training file",
         "`0`, `1`, `2`",
     );
-    check("x,word,y\n1,u,0\n1,u,\n", "b.csv:3: the target `y` is missing", "delete");
+    check(
+        "x,word,y\n1,u,0\n1,u,\n",
+        "b.csv:3: the target `y` is missing",
+        "data.on_missing_target=skip",
+    );
     let error = "b.csv:2: the target `y` is missing, and in 1 row below";
-    check("x,word,y\n1,u,?\n1,u,1\n1,u,\n", error, "delete");
+    check("x,word,y\n1,u,?\n1,u,1\n1,u,\n", error, "fill in the cells");
     check("x,words,y\n1,u,0\n", "`b.csv` has no column `word`", "rename `words`, if it is meant");
     check("x,word\n1,u\n", "`b.csv` has no target column `y`", "predict");
     check("1,u\n", "`b.csv` has no target column `y`", "predict");

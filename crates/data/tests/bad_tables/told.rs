@@ -158,7 +158,8 @@ fn categories_that_the_training_rows_lack_are_told() {
     let path = folder.path().join("b.csv");
     let path_note = told(&path.display().to_string());
     assert!(splits.notes.contains(&path_note), "{:?}", splits.notes);
-    let (_, notes) = read_table(&path, &splits.preprocessing, None).unwrap();
+    let (_, notes) =
+        read_table(&path, &splits.preprocessing, None, OnMissingTarget::Error).unwrap();
     assert_eq!(notes, [path_note]);
     let rows = read_rows(other.as_bytes(), "stdin", &splits.preprocessing).unwrap();
     assert_eq!(rows.notes, [told("stdin")]);

@@ -49,6 +49,44 @@ fn a_target_without_any_value_is_an_empty_column() {
 }
 
 #[test]
+fn rows_without_a_target_are_left_out_where_the_user_says_so() {
+    let skip = |folder: &Path, options: &mut CsvOptions| {
+        options.on_missing_target = OnMissingTarget::Skip;
+        options.test_path = Some(folder.join("b.csv"));
+    };
+    let text = rows_and("1,u,\n2,v,?\n3,u,1");
+    let files: [(&str, &[u8]); 2] =
+        [("a.csv", text.as_bytes()), ("b.csv", b"x,word,y\n1,u,\n2,v,0\n")];
+    let (folder, result) = read(&files, skip);
+    let splits = result.unwrap();
+    assert_eq!((splits.train.rows(), splits.train.lines.last()), (31, Some(&34)));
+    let test = splits.test.unwrap();
+    assert_eq!((test.rows(), test.lines), (1, vec![3]));
+    let told = "2 rows have no target and are left out, the first in line 32".to_owned();
+    assert!(splits.notes.contains(&told), "{:?}", splits.notes);
+    let path = folder.path().join("b.csv");
+    let told = format!("`{}`: the row in line 2 has no target and is left out", path.display());
+    assert!(splits.notes.contains(&told), "{:?}", splits.notes);
+
+    // As if they were not there.
+    let (_folder, result) = read(&[("a.csv", rows_and("3,u,1").as_bytes())], |_, _| {});
+    let other = result.unwrap();
+    assert_eq!(splits.preprocessing, other.preprocessing);
+    assert_eq!(splits.train.features, other.train.features);
+
+    let rows = rows_and("1,u,0");
+    let files: [(&str, &[u8]); 2] =
+        [("a.csv", rows.as_bytes()), ("b.csv", b"x,word,y\n1,u,\n2,v,\n")];
+    check(&files, skip, "`b.csv`: the target `y` has no values", "another `data.target`");
+    check(
+        &[("a.csv", b"x,y\n1,\n2,\n")],
+        |_, options| options.on_missing_target = OnMissingTarget::Skip,
+        "`a.csv`: the target `y` has no values",
+        "another `data.target`",
+    );
+}
+
+#[test]
 fn a_title_is_neither_a_header_nor_a_row() {
     let rows: String = (0..30).map(|i| format!("{i}.5,{},{}\n", i * i, i % 2)).collect();
     let error =

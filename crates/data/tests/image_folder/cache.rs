@@ -256,7 +256,7 @@ fn who_is_told_of_the_progress_may_stop_it() {
     let (root, options) = cached_folder();
     let open = || open_image_folder(&options).unwrap().train;
     let stopped = |error: DataError| {
-        assert!(matches!(error, DataError::ImageFolder(ImageFolderError::Stopped)), "{error}");
+        assert!(matches!(error, DataError::Stopped), "{error}");
     };
     stopped(open().hash(&mut |_, _| ControlFlow::Break(())).unwrap_err());
     stopped(open().load(&mut |_, _| ControlFlow::Break(())).unwrap_err());

@@ -14,10 +14,10 @@ use std::{
 use data::{
     DataError, ImageSource, Subset,
     image_folder::{
-        ImageFolder, ImageFolderError, ImageFolderOptions, ImageFolderSplits, OnBadImage,
-        PreparedImages, open_image_folder, shared_images, training_folder,
+        ImageFolder, ImageFolderOptions, ImageFolderSplits, OnBadImage, PreparedImages,
+        open_image_folder, shared_images, training_folder,
     },
-    refuse_shared,
+    refuse_shared, silent,
 };
 use image::{Luma, Rgb, RgbImage};
 use tempfile::TempDir;
@@ -53,10 +53,6 @@ fn brightness(images: &dyn ImageSource) -> Vec<u8> {
 }
 
 const GO_ON: ControlFlow<()> = ControlFlow::Continue(());
-
-fn silent(_done: usize, _total: usize) -> ControlFlow<()> {
-    GO_ON
-}
 
 fn load_brightness(folder: ImageFolder) -> Vec<u8> {
     brightness(&folder.load(&mut silent).unwrap().0)

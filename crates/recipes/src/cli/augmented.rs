@@ -8,8 +8,7 @@ use data::{
     Batching, DataError, ImageBatch, ImageLoader, ImagePreprocessing, ImageSource, Residency,
     Resize, Subset,
     augment::{AugmentOptions, Augmentation},
-    image_folder::silent,
-    picture,
+    picture, silent,
 };
 
 use crate::Failure;

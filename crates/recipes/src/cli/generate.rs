@@ -59,9 +59,8 @@ pub(super) fn run(arguments: &GenerateArguments, output: &Output) -> Result<(), 
         print_note(&note);
     }
     let mut generator = model.generate(&arguments.prompt, sampling)?;
-    let pieces = generator.by_ref().take(arguments.length);
     if output.json {
-        let text = pieces.collect::<String>() + &generator.finish();
+        let text = generator.write(arguments.length);
         let generated = Generated { prompt: &arguments.prompt, text };
         return output.result(&generated, |_| String::new());
     }
@@ -69,7 +68,7 @@ pub(super) fn run(arguments: &GenerateArguments, output: &Output) -> Result<(), 
     let is_terminal = io::stdout().is_terminal();
     let show = |text: &str| if is_terminal { print(&printable(text)) } else { print(text) };
     show(&arguments.prompt)?;
-    for piece in pieces {
+    for piece in generator.by_ref().take(arguments.length) {
         show(&piece)?;
     }
     show(&generator.finish())?;

@@ -9,6 +9,7 @@ use clap::ValueEnum;
 use data::{
     CategoryEncoding, Column, ColumnKind, DataError, TableSplits, TokenKind, contact_sheet,
     csv_table::TargetColumn,
+    drawn::Drawing,
     image_folder::OnBadImage,
     text::{Streams, TextOptions, read_text},
 };
@@ -23,7 +24,7 @@ use crate::{
     ExitCode, Failure,
     class_weights::counts,
     cnn,
-    config::{Config, Drawing, ImageConfig, ImageData, ImageOrigin, SettingsLayer, TableData},
+    config::{Config, ImageConfig, ImageData, ImageOrigin, SettingsLayer, TableData},
     console::{Console, ProgressMode},
     image_set::{Found, IN_MEMORY_BYTES, problem_with},
     initial_weights::FixedNetwork,

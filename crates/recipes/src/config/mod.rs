@@ -69,8 +69,8 @@ pub use self::{
     layer::SettingsLayer,
     problem::{Problem, Problems, nearest},
     schema::{
-        Config, Drawing, ImageConfig, ImageData, ImageOrigin, ModelChoice, Monitored, NoSettings,
-        Normalise, Output, Source, TableData, TextData, TextOrigin, Training,
+        Config, ImageConfig, ImageData, ImageOrigin, ModelChoice, Monitored, NoSettings, Normalise,
+        Output, Source, TableData, TextData, TextOrigin, Training,
     },
 };
 pub(crate) use self::{

@@ -118,7 +118,8 @@ fn read_given(
         let (split, table) = read_npy_table(path, preprocessing)?;
         return Ok(GivenTable { split, table, notes: Vec::new() });
     }
-    let (table, notes) = read_table(path, preprocessing, config.data.header)?;
+    let TableData { header, on_missing_target, .. } = config.data;
+    let (table, notes) = read_table(path, preprocessing, header, on_missing_target)?;
     Ok(GivenTable { split: None, table, notes })
 }
 

@@ -65,7 +65,7 @@ impl HeldOut {
         let write = |prompt: &String| {
             // For a prompt that the model cannot read there is nothing to show.
             let generator = model.generate(prompt, Sampling::default()).ok()?;
-            Some(Written { prompt: prompt.clone(), text: generator.take(WRITTEN).collect() })
+            Some(Written { prompt: prompt.clone(), text: generator.write(WRITTEN) })
         };
         Ok(Self {
             text: examined.beginning.as_ref().and_then(write),

@@ -83,8 +83,8 @@ impl CsvError {
                 columns.saturating_sub(1)
             ),
             Self::MissingTarget { .. } => {
-                "fill in the cells or delete the rows; `?`, `NA`, `None` and their like count as \
-                 empty, so rename a class that is called so"
+                "fill in the cells, or leave such rows out with `--set data.on_missing_target=skip`; \
+                 `?`, `NA`, `None` and their like count as empty, so rename a class that is called so"
                     .into()
             }
             Self::EmptyTarget { .. } => {

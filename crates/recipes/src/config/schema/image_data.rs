@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use data::{
     ImageShape, Order, Residency, Resize,
+    drawn::Drawing,
     image_folder::{ImageFolderOptions, OnBadImage},
 };
 use serde::{Deserialize, Serialize};
@@ -69,16 +70,6 @@ pub enum ImageOrigin {
     Cifar10,
     /// Read from a folder with a folder of images for each class.
     ImageFolder,
-}
-
-/// The value of `data.drawing`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Drawing {
-    /// Grey digits, 28x28.
-    Digits,
-    /// Coloured shapes, 32x32.
-    Shapes,
 }
 
 /// The value of `data.normalise`.

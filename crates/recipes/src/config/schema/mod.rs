@@ -25,7 +25,7 @@ pub(crate) use self::{
     table_data::SYNTHETIC_KEYS as SYNTHETIC_TABLE_KEYS,
 };
 pub use self::{
-    image_data::{Drawing, ImageData, ImageOrigin, Normalise},
+    image_data::{ImageData, ImageOrigin, Normalise},
     table_data::{Source, TableData},
     text_data::{TextData, TextOrigin},
     training::{ModelChoice, Monitored, Output, Training},

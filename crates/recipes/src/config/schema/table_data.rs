@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fs::File, iter, path::PathBuf};
 
 use data::{
     CategoryEncoding, Order, Task,
-    csv_table::{ColumnOverride, CsvOptions, TargetColumn},
+    csv_table::{ColumnOverride, CsvOptions, OnMissingTarget, TargetColumn},
     npy::NpyOptions,
     synthetic::{Labels, SyntheticOptions},
 };
@@ -43,6 +43,8 @@ pub struct TableData {
     /// Whether the first row holds names, instead of inferring it.
     #[serde(default, with = "or_empty")]
     pub header: Option<bool>,
+    /// What becomes of a row of a CSV file without a value to predict.
+    pub on_missing_target: OnMissingTarget,
     /// The order of the samples in an epoch, instead of the default.
     #[serde(default, with = "or_empty")]
     pub order: Option<Order>,
@@ -75,9 +77,10 @@ pub enum Source {
 }
 
 /// Keys for a CSV file only, or for its categories.
-const CSV_KEYS: [&str; 6] = [
+const CSV_KEYS: [&str; 7] = [
     "data.target",
     "data.header",
+    "data.on_missing_target",
     "data.columns",
     "data.validation_path",
     "data.test_path",
@@ -120,6 +123,7 @@ impl TableData {
             columns: self.columns.clone(),
             categories,
             header: self.header,
+            on_missing_target: self.on_missing_target,
             validation: self.validation.unwrap_or(0.0),
             validation_path: self.validation_path.clone(),
             test_path: self.test_path.clone(),
