@@ -17,12 +17,12 @@
 //! Overrides: Flex (`flex/batch_norm2d/`), CUDA and WGPU (`cube/batch_norm2d/`).
 
 use burn::backend::autodiff::{Autodiff, checkpoint::strategy::CheckpointStrategy, ops::OpsKind};
-use burn::tensor::{Tensor, activation::relu, backend::AutodiffBackend, ops::FloatTensor};
+use burn::tensor::{Tensor, backend::AutodiffBackend, ops::FloatTensor};
 
 use crate::{
     Backend, batch_statistics,
     overrides::note_composed,
-    primitive::{channel_sums, primitive, tensor},
+    primitive::{channel_sums, primitive, relu, relu_backward, tensor},
     tape,
 };
 
@@ -170,7 +170,7 @@ pub(crate) fn composed_backward<B: Backend>(
         let output = saved.output.map(tensor).unwrap_or_else(|| {
             normal.clone() * per_channel(scale.clone()) + per_channel(tensor(saved.shift))
         });
-        gradient = gradient.mask_fill(output.lower_equal_elem(0.0), 0.0);
+        gradient = relu_backward(output, gradient);
     }
     let residual = saved.wanted.residual.then(|| primitive(gradient.clone()));
     if !saved.wanted.input && !saved.wanted.affine {

@@ -12,7 +12,7 @@ use crate::{
     Backend,
     functional::Conv2dOptions,
     overrides,
-    primitive::{channel_sums, primitive, tensor},
+    primitive::{channel_sums, primitive, relu, relu_backward, tensor},
     tape,
 };
 
@@ -65,7 +65,7 @@ pub(crate) fn composed<B: Backend>(
 ) -> FloatTensor<B> {
     overrides::note_composed();
     let output = B::conv2d(input, weight, bias, burn_options(options));
-    if options.relu { B::relu(output) } else { output }
+    if options.relu { primitive(relu::<B, 4>(tensor(output))) } else { output }
 }
 
 pub(crate) fn composed_backward<B: Backend>(
@@ -75,7 +75,7 @@ pub(crate) fn composed_backward<B: Backend>(
     overrides::note_composed();
     let Conv2dSaved { input, weight, output, options, wanted } = saved;
     if let Some(output) = output {
-        gradient = B::relu_backward(output, gradient);
+        gradient = primitive(relu_backward::<B, 4>(tensor(output), tensor(gradient)));
     }
     let options = burn_options(&options);
     Conv2dParents {

@@ -13,7 +13,9 @@ use crate::{
     Backend,
     conv2d::{self, Conv2dGradients, Conv2dSaved},
     functional::{Conv2dOptions, PoolOptions},
-    max_pool2d, tape,
+    max_pool2d,
+    primitive::{primitive, relu_backward, tensor},
+    tape,
 };
 
 pub(crate) fn composed<B: Backend>(
@@ -34,7 +36,7 @@ pub(crate) fn composed_backward<B: Backend>(
 ) -> Conv2dGradients<B> {
     let output = saved.output.take().expect("what the forward pass returned");
     // ReLU zeroes a window's gradient if its maximum is not above zero.
-    let gradient = B::relu_backward(output, gradient);
+    let gradient = primitive(relu_backward::<B, 4>(tensor(output), tensor(gradient)));
     let map = map_shape(&saved.input.shape(), &saved.weight.shape(), &saved.options);
     let gradient =
         max_pool2d::composed_backward::<B>(indices, gradient, map, &PoolOptions::square(2));

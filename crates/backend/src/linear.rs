@@ -3,13 +3,13 @@
 //! Overrides: Flex (`flex/linear.rs`), CUDA and WGPU (`cube/linear.rs`).
 
 use burn::backend::autodiff::{Autodiff, checkpoint::strategy::CheckpointStrategy};
-use burn::tensor::{activation, ops::FloatTensor};
+use burn::tensor::ops::FloatTensor;
 
 use crate::{
     Backend,
     functional::product,
     overrides::note_composed,
-    primitive::{primitive, tensor, transposed},
+    primitive::{primitive, relu, relu_backward, tensor, transposed},
     tape,
 };
 
@@ -46,7 +46,7 @@ pub(crate) fn composed<B: Backend>(
     note_composed();
     let bias = tensor::<B, 1>(bias).unsqueeze();
     let output = product(tensor::<B, 2>(input), tensor(weight)) + bias;
-    primitive(if rectified { activation::relu(output) } else { output })
+    primitive(if rectified { relu(output) } else { output })
 }
 
 pub(crate) fn composed_backward<B: Backend>(
@@ -56,7 +56,7 @@ pub(crate) fn composed_backward<B: Backend>(
     note_composed();
     let mut gradient = tensor::<B, 2>(gradient);
     if let Some(output) = saved.output.clone() {
-        gradient = gradient.mask_fill(tensor::<B, 2>(output).lower_equal_elem(0.0), 0.0);
+        gradient = relu_backward(tensor(output), gradient);
     }
     of_sums(saved, primitive(gradient))
 }

@@ -26,6 +26,20 @@ pub(crate) fn shaped<B: Backend>(tensor: Tensor<B, 1>, shape: &Shape) -> FloatTe
     B::float_reshape(primitive(tensor), shape.clone())
 }
 
+/// The positive values, and NaN, which the ReLU of Flex and ndarray makes 0: as PyTorch's does.
+pub(crate) fn relu<B: Backend, const D: usize>(values: Tensor<B, D>) -> Tensor<B, D> {
+    let mask = values.clone().lower_equal_elem(0.0);
+    values.mask_fill(mask, 0.0)
+}
+
+/// The gradient of what [`relu`] was given, from its result.
+pub(crate) fn relu_backward<B: Backend, const D: usize>(
+    output: Tensor<B, D>,
+    gradient: Tensor<B, D>,
+) -> Tensor<B, D> {
+    gradient.mask_fill(output.lower_equal_elem(0.0), 0.0)
+}
+
 /// The transposed matrix as a copy, for the right side of a product.
 ///
 /// CubeCL 0.10 multiplies by a view wrongly at some sizes: `[16, 1000]` by the view of `[32, 1000]`
@@ -42,4 +56,21 @@ pub(crate) fn transposed<B: Backend>(matrix: FloatTensor<B>) -> Tensor<B, 2> {
 pub(crate) fn channel_sums<B: Backend>(maps: Tensor<B, 4>) -> Tensor<B, 1> {
     let [batch, channels, height, width] = maps.dims();
     maps.reshape([batch, channels, height * width]).sum_dim(2).sum_dim(0).reshape([channels])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Selected;
+
+    #[test]
+    fn relu_keeps_nan_and_its_gradient() {
+        let values =
+            |values: [f32; 4]| Tensor::<Selected, 1>::from_floats(values, &Default::default());
+        let output = relu(values([f32::NAN, -1.0, 0.0, 2.0]));
+        let gradient = relu_backward(output.clone(), values([3.0; 4]));
+        let output: Vec<f32> = output.into_data().to_vec().unwrap();
+        assert!(output[0].is_nan() && output[1..] == [0.0, 0.0, 2.0], "{output:?}");
+        assert_eq!(gradient.into_data().to_vec::<f32>().unwrap(), [3.0, 0.0, 0.0, 3.0]);
+    }
 }

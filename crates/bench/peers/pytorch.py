@@ -52,11 +52,13 @@ class Mlp(nn.Module):
         super().__init__()
         widths = [sizes["inputs"], *sizes["hidden"], sizes["outputs"]]
         self.layers = nn.ModuleList(map(nn.Linear, widths, widths[1:]))
+        self.in_order = tuple(self.layers)  # a slice of a ModuleList is a new one each time
 
     def forward(self, features):
-        for layer in self.layers[:-1]:
+        *hidden, last = self.in_order
+        for layer in hidden:
             features = functional.relu(layer(features))
-        return self.layers[-1](features)
+        return last(features)
 
 
 def cnn(sizes):

@@ -96,6 +96,9 @@ impl Child {
             None => Command::new(program),
             Some(ranks) => {
                 let mut command = Command::new("mpirun");
+                for allowed in ["OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] {
+                    command.env(allowed, "1");
+                }
                 command.args(["--oversubscribe", "-n", &ranks.to_string()]).arg(program);
                 command
             }

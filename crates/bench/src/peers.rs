@@ -121,7 +121,8 @@ impl Peers {
     pub(crate) fn has(&self, peer: Peer) -> bool {
         let modules: &[&str] = match peer {
             Tensorflow => &["numpy", "safetensors", "tensorflow", "keras"],
-            PytorchCompiled => &["numpy", "safetensors", "torch", "g++"],
+            // On a GPU it may have another compiler; where it has none, that is its error.
+            PytorchCompiled if !ON_GPU => &["numpy", "safetensors", "torch", "g++"],
             _ => &["numpy", "safetensors", "torch"],
         };
         peer.runs_here()

@@ -52,6 +52,8 @@ pub struct TableSplits {
     pub preprocessing: TablePreprocessing,
     /// What the user should know, a line each: columns dropped, values imputed, files shared.
     pub notes: Vec<String>,
+    /// Rows that are left out since they have no target.
+    pub skipped: usize,
     /// Files that are in two splits; a run that begins refuses many ([`crate::refuse_shared`]).
     pub shared: Vec<SharedFiles>,
 }

@@ -51,6 +51,8 @@ pub(crate) struct Console {
     view: View,
     epochs: usize,
     steps: u64,
+    /// Whether the run has ended.
+    has_ended: bool,
     first_step: u64, // of this process
     began: Instant,
     last_status: Instant,
@@ -90,6 +92,7 @@ impl Console {
             view,
             epochs: 0,
             steps: 0,
+            has_ended: false,
             first_step: 0,
             began: now,
             last_status: now,
@@ -240,11 +243,11 @@ impl Console {
     }
 
     /// A line for the epoch: in a pipe for each, above a bar at most one a second, and the last.
-    fn on_epoch(&mut self, epoch: usize, train_loss: f64, last_loss: f64) {
+    fn on_epoch(&mut self, epoch: usize, step: u64, train_loss: f64, last_loss: f64) {
         let is_due = match &self.view {
             View::Quiet => false,
             View::Plain => true,
-            View::Bar(_) => self.last_epoch.elapsed() >= EPOCH_EVERY || epoch == self.epochs,
+            View::Bar(_) => self.last_epoch.elapsed() >= EPOCH_EVERY || step == self.steps,
         };
         if !is_due {
             return;
@@ -265,8 +268,9 @@ impl Console {
     /// On a terminal a bar of its own, or a message in the run's bar if there is one; in a pipe a
     /// line now and then, and one at the start where the run waits for it.
     pub(crate) fn on_preparation(&mut self, task: &str, done: usize, of: usize) {
+        let runs = self.has_begun() && !self.has_ended;
         match &self.view {
-            View::Bar(bar) if self.steps > 0 => {
+            View::Bar(bar) if runs => {
                 if done < of {
                     bar.set_message(task.to_owned());
                 } else if bar.message() == task {
@@ -282,9 +286,7 @@ impl Console {
                 bar.set_length(of as u64);
                 bar.set_position(done as u64);
             }
-            View::Plain
-                if self.last_status.elapsed() >= STATUS_EVERY || (done == 0 && self.steps > 0) =>
-            {
+            View::Plain if self.last_status.elapsed() >= STATUS_EVERY || (done == 0 && runs) => {
                 self.last_status = Instant::now();
                 self.line(&format!("{task}: {} of {}", grouped(done as f64), grouped(of as f64)));
             }
@@ -292,7 +294,8 @@ impl Console {
         }
     }
 
-    fn on_end(&self) {
+    fn on_end(&mut self) {
+        self.has_ended = true;
         match (&self.view, self.last_step) {
             (View::Bar(bar), _) => bar.finish_and_clear(),
             (View::Plain, Some(last)) if self.told_step < last.step => {
@@ -320,7 +323,7 @@ impl Observer for Console {
                 if let View::Bar(bar) = &self.view {
                     self.move_to(bar, *step);
                 }
-                self.on_epoch(*epoch, *train_loss, *last_loss);
+                self.on_epoch(*epoch, *step, *train_loss, *last_loss);
             }
             Event::Preparation { task, done, of } => self.on_preparation(task, *done, *of),
             Event::Warning { message } => self.note(message),

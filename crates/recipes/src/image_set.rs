@@ -391,7 +391,10 @@ impl Found {
         notes.extend(train.note_on_labels());
         if validation.is_none() {
             let (trained, held_out) = hold_out(train.labels(), data.held_out(), seed)?;
-            notes.extend(held_out.and_then(|held_out| train.note_on_copies(&trained, &held_out)));
+            notes.extend(match held_out {
+                Some(held_out) => train.note_on_copies(&trained, &held_out),
+                None => train.note_on_repeats(),
+            });
         }
         let source = |split| split as Source;
         let (validation, test) = (validation.map(source), test.map(source));

@@ -25,8 +25,9 @@ use crate::{
     config::{Check, Checker, Config, ImageConfig, SettingsLayer, TextData},
     paths::last_named,
     plan::{FrozenLayers, Outline, Plan},
-    run_directory::INITIAL,
+    run_directory::{CONFIG, INITIAL},
     settings::{NO_FILE, WEIGHTS, leaves},
+    shell::quoted_path,
     weights_file::WeightsFile,
 };
 
@@ -197,7 +198,10 @@ pub(crate) fn refuse_others(run: &Path, settings: &[SettingsLayer]) -> Result<()
     Err(Failure::new(
         ExitCode::UserData,
         format!("the run did not begin with the weights in `{}`", named.display()),
-        "leave `model.weights` as it was, or begin another run: `recipes train RUN/config.toml`",
+        format!(
+            "leave `model.weights` as it was, or begin another run: recipes train {}",
+            quoted_path(&run.join(CONFIG))
+        ),
     ))
 }
 

@@ -77,7 +77,7 @@ fn train<B: AutodiffBackend>(
     start.keep_apart(&splits.shared)?;
     let source = config.data.source_hash().map_err(Failure::user_data)?;
     let data = DataHashes { samples: splits.fingerprint(), source };
-    let TableSplits { train, validation, test, preprocessing, mut notes, .. } = splits;
+    let TableSplits { train, validation, test, preprocessing, mut notes, skipped, .. } = splits;
     let (labels, classes) = (train.targets.labels(), preprocessing.target.classes());
     refuse_classes_of_values(&config, &preprocessing)?;
     notes.extend(config.data.class_weights.note(labels, classes));
@@ -100,6 +100,7 @@ fn train<B: AutodiffBackend>(
 
     // The loop.
     let mut run = start.open(&config, &data, &notes)?;
+    run.skipped(skipped);
     let interrupt = run.interrupt();
     let settings = config.trainer(train.steps_per_epoch()).validated(validation.is_some());
     let settings = run.complete(settings, &description, &[features]);
@@ -160,6 +161,9 @@ fn plan(config: Config<TableData, Model>) -> Result<Plan, Failure> {
     let splits = read(&config, config.training.seed)?;
     refuse_shared(&splits.shared)?;
     refuse_classes_of_values(&config, &splits.preprocessing)?;
+    let (labels, classes) = (splits.train.targets.labels(), splits.preprocessing.target.classes());
+    let mut notes = splits.notes;
+    notes.extend(config.data.class_weights.note(labels, classes));
     let network = network(&config.model, &splits.preprocessing);
     let sample = vec![splits.preprocessing.width()];
     let samples = splits.train.rows();
@@ -175,7 +179,7 @@ fn plan(config: Config<TableData, Model>) -> Result<Plan, Failure> {
         trainer: config.trainer(samples.div_ceil(config.training.batch_size)),
         validates: splits.validation.is_some(),
         data_bytes: tables.map(values).sum::<usize>() * size_of::<f32>(),
-        notes: splits.notes,
+        notes,
     };
     outline.plan()
 }

@@ -17,6 +17,8 @@ use crate::{
 };
 
 const DATA: &str = "data.path";
+/// Where decoded images are kept.
+const CACHE: &str = "data.cache";
 /// The settings that name files.
 pub(crate) const PATHS: [&str; 4] = [DATA, "data.validation_path", "data.test_path", WEIGHTS];
 
@@ -45,7 +47,7 @@ pub(crate) fn moved(run: &Path, config: &SettingsLayer) -> Vec<(String, String)>
         let path = path.to_str().filter(|_| path.exists())?;
         Some((key.to_owned(), path.to_owned()))
     };
-    PATHS.into_iter().filter_map(moved).collect()
+    PATHS.into_iter().chain([CACHE]).filter_map(moved).collect()
 }
 
 /// Settings of [`moved`] paths.

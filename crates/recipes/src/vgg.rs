@@ -211,9 +211,11 @@ fn plan(mut config: ImageConfig<Model>, progress: &mut Progress<'_>) -> Result<P
     let ImageConfig { data, augment, model: settings, training, .. } = &config;
     let images = ImageSet::read(data, training.seed, progress)?;
     refuse_shared(&images.shared)?;
+    let mut notes = images.notes.clone();
     if settings.weights != "imagenet" {
         let (device, _) = device::open()?;
-        Pretrained::<Selected>::open(settings, &backbone, progress, &device)?;
+        let pretrained = Pretrained::<Selected>::open(settings, &backbone, progress, &device)?;
+        notes.extend(pretrained.and_then(|pretrained| pretrained.note));
     }
 
     let frozen_blocks = settings.frozen_blocks(&backbone);
@@ -223,7 +225,6 @@ fn plan(mut config: ImageConfig<Model>, progress: &mut Progress<'_>) -> Result<P
     let layers = network.layers(&sample);
     let count = blocks(&layers, frozen_blocks);
     let features = layers[..count].last().map(|layer| layer.output.as_slice());
-    let mut notes = images.notes.clone();
     notes.extend(note);
     notes.extend(config.notes(&*images.train));
     let keeps = features.is_some_and(|shape| {

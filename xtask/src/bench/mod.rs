@@ -46,8 +46,8 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
     if !options.results.is_empty() {
         let read =
             options.results.iter().map(|path| Results::read(&shell.current_dir().join(path)));
-        let all: Vec<Results> = read.collect::<Result<_, _>>()?;
-        return keep(shell, options, &merge(all)?, &mut None);
+        let all: Vec<Vec<Results>> = read.collect::<Result<_, _>>()?;
+        return keep(shell, options, &merge(all.concat())?, &mut None);
     }
     let scratch = shell.create_temp_dir()?;
     let commit = commit(shell)?;
@@ -69,8 +69,8 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
         }
         match read {
             Ok(mut results) => {
-                results.machine.commit.clone_from(&commit);
-                all.push(results);
+                results.iter_mut().for_each(|results| results.machine.commit.clone_from(&commit));
+                all.append(&mut results);
                 keep(shell, options, &all, &mut folder)?;
             }
             Err(error) => eprintln!("error: {backend}: no benchmark succeeded: {error:#}"),

@@ -172,12 +172,12 @@ pub(super) fn summary(machine: &Machine, entries: &[Entry], folder: &str) -> Opt
     }
     let names = peers(&compared);
     let mut text = format!(
-        "{}, {}{}, commit {:.7}: median time, and in brackets the peer's time divided by ours.\n\n\
+        "{}, {}{}, commit {}: median time, and in brackets the peer's time divided by ours.\n\n\
          | what | ours | {} |\n|---|--:|{}\n",
         machine.date,
         machine.title(),
         cell(machine.driver.as_ref(), |driver| format!(", driver {driver}")),
-        machine.commit,
+        machine.short_commit(),
         names.join(" | "),
         "--:|".repeat(names.len()),
     );

@@ -44,12 +44,15 @@ pub(super) struct Peaks {
 }
 
 impl Results {
-    /// Reads a file.
-    pub(super) fn read(path: &Path) -> anyhow::Result<Self> {
+    /// Reads a file that `bench` wrote, or one in which the results of several devices were kept.
+    pub(super) fn read(path: &Path) -> anyhow::Result<Vec<Self>> {
         let text = std::fs::read(path)
             .with_context(|| format!("cannot read results from `{}`", path.display()))?;
-        serde_json::from_slice(&text)
-            .with_context(|| format!("`{}` was not written by `bench run --json`", path.display()))
+        let read = match text.starts_with(b"[") {
+            true => serde_json::from_slice(&text),
+            false => serde_json::from_slice(&text).map(|one| vec![one]),
+        };
+        read.with_context(|| format!("`{}` was not written by `bench run --json`", path.display()))
     }
 
     /// What a page shows of the entries.
@@ -89,6 +92,12 @@ impl Machine {
             _ if self.on_gpu() => format!("{device}, {backend}"),
             _ => format!("{processor}, {cores} cores, {backend}"),
         }
+    }
+
+    /// The first digits of the commit, and whether what was built differs from it.
+    pub(super) fn short_commit(&self) -> String {
+        let (hash, rest) = self.commit.split_at(self.commit.find('-').unwrap_or(self.commit.len()));
+        format!("{hash:.7}{rest}")
     }
 
     /// Such as `intel-r-xeon-r-gold-6248-2-cores`.
@@ -177,13 +186,21 @@ pub(super) mod tests {
         assert_eq!(gpu().short_name(), "nvidia-h200");
     }
 
+    #[test]
+    fn a_commit_is_shortened_and_said_to_be_changed() {
+        let short = |commit: &str| Machine { commit: commit.to_owned(), ..gpu() }.short_commit();
+        assert_eq!(short("0123abcdef"), "0123abc");
+        assert_eq!(short("0123abcdef-dirty"), "0123abc-dirty");
+        assert_eq!(short("unknown"), "unknown");
+    }
+
     /// So that its page can be written again.
     #[test]
     fn kept_results_are_readable() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         for folder in ["2026-11-23-amd-epyc-2-cores", "2026-11-27-nvidia-h200"] {
             let kept = root.join("crates/bench/results").join(folder).join("results.json");
-            let all: Vec<Results> = serde_json::from_slice(&std::fs::read(kept).unwrap()).unwrap();
+            let all = Results::read(&kept).unwrap();
             assert!(folder.starts_with(&all[0].machine.date) && !all[0].benchmarks.is_empty());
             assert!(!shown(&all).unwrap().concat().is_empty());
         }

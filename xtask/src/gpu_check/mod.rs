@@ -129,6 +129,10 @@ fn tolerance(backend: &str, fast: bool) -> f64 {
 /// Trains every recipe on both backends; an error where one differs by more than the tolerance.
 pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
     let Options { backend, profile, .. } = options;
+    ensure!(
+        backend == "cuda" || !options.emulated,
+        "`--emulated` is for `--backend cuda`; for wgpu there are drivers in software, such as Mesa's"
+    );
     let device = Device::new(shell, options.emulated)?;
     if options.tests {
         golden::hold(shell, backend, &device)?;

@@ -18,7 +18,7 @@ const MAY_USE: [(&str, &str); 11] = [
     ("inference", "backend store models data"),
     ("recipes", "backend store data models training inference"),
     ("bench", "backend store data models training inference recipes"),
-    ("examples", "backend store data models training inference recipes"),
+    ("examples", "backend store data models training inference"),
     ("web_page", "backend data inference"),
     ("xtask", ""),
 ];

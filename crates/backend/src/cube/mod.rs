@@ -328,7 +328,9 @@ where
         stride: usize,
         channels: usize,
     ) -> FloatTensor<Self> {
-        if !noted(takes_any_float(&maps)) {
+        let [batch, _, rows, columns] = maps.shape().dims();
+        let results = batch * channels * rows.div_ceil(stride) * columns.div_ceil(stride);
+        if !noted(takes_any_float(&maps) && can_be_counted(results)) {
             return crate::subsample::composed::<Self>(maps, stride, channels);
         }
         subsample::forward(maps, stride, channels)

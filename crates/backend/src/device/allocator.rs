@@ -122,9 +122,10 @@ fn counted(size: usize) -> Option<usize> {
 }
 
 fn taken(size: usize) {
-    let Some(held) = counted(size) else { return };
-    let most = MOST.fetch_max(held, Relaxed);
+    let Some(mut held) = counted(size) else { return };
+    let most = MOST.load(Relaxed);
     if held <= GRANTED.load(Relaxed) {
+        MOST.fetch_max(held, Relaxed);
         return;
     }
     // What the program had before it still has: memory that is freed is kept.
@@ -135,10 +136,12 @@ fn taken(size: usize) {
     if !has_room(held) {
         #[cfg(feature = "cpu")]
         crate::flex::free_kept_memory(size);
-        if !has_room(HELD.load(Relaxed)) {
+        held = HELD.load(Relaxed); // less, where some was kept
+        if !has_room(held) {
             out_of_memory(size);
         }
     }
+    MOST.fetch_max(held, Relaxed);
     GRANTED.fetch_max(held + STEP, Relaxed);
 }
 

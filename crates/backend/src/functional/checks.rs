@@ -51,6 +51,7 @@ pub(super) fn max_pool2d([_, _, rows, columns]: [usize; 4], options: &PoolOption
         [kernel, stride].iter().flatten().all(|&step| step > 0),
         "max_pool2d: the kernel {kernel:?} and the stride {stride:?} must be at least 1"
     );
+    assert!(rows > 0 && columns > 0, "max_pool2d: the input of {rows} x {columns} holds no value");
     // With more, a window would hold nothing but padding.
     assert!(
         padding.iter().zip(kernel).all(|(&padding, kernel)| padding <= kernel / 2),
@@ -70,6 +71,7 @@ pub(super) fn lstm<B: Backend>(
     weights: &LstmWeights<B>,
 ) {
     let [_, hidden] = weights.hidden.dims();
+    assert!(hidden > 0, "lstm: the hidden weight has no columns");
     let gates = 4 * hidden;
     let given = "the input and the columns of the hidden weight";
     shape("lstm: the hidden weight", weights.hidden.dims(), [gates, hidden], "its columns");

@@ -14,7 +14,8 @@ use burn::{
 };
 
 use crate::{
-    assert_close, by_kernels, device, in_either_arithmetic, normal, numbers, of_products, primitive,
+    assert_close, by_kernels, device, in_either_arithmetic, normal, numbers, of_products,
+    primitive, skip,
 };
 
 const ALL: Conv2dParents<bool> = Conv2dParents { input: true, weight: true, bias: true };
@@ -154,7 +155,7 @@ fn convolution_by_the_tensor_memory_accelerator() {
         let [of_input, of_weight, bias] = tensors;
         let found = by_accelerator(of_input, of_weight, Some(bias), &options);
         if found.is_empty() {
-            eprintln!("skipped: the device has no tensor memory accelerator");
+            skip("tensor memory accelerator");
             return;
         }
         for (kernel, found) in found.into_iter().enumerate() {
@@ -230,7 +231,7 @@ fn convolution_in_fewer_bits() {
     ];
     for dtype in [DType::F16, DType::BF16] {
         if !Selected::supports_dtype(&device(), dtype) {
-            eprintln!("skipped: the device has no {dtype:?}");
+            skip(dtype.name());
             continue;
         }
         for (input, weight) in cases {
@@ -271,7 +272,7 @@ fn through_pooling(dtype: DType) -> Vec<f32> {
 fn the_gradient_goes_to_the_winner_in_any_type() {
     for dtype in [DType::F32, DType::F16, DType::BF16] {
         if !Selected::supports_dtype(&device(), dtype) {
-            eprintln!("skipped: the device has no {dtype:?}");
+            skip(dtype.name());
             continue;
         }
         // The second map's largest value is zero, through which nothing goes.

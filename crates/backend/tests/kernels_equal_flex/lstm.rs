@@ -13,7 +13,7 @@ use burn::{
     },
 };
 
-use crate::{assert_close, by_kernels, device, normal, of_products, primitive};
+use crate::{assert_close, by_kernels, device, normal, of_products, primitive, skip};
 
 /// Batch, time, inputs, hidden: one sequence a cube and several, weights for which it has room and more,
 /// more gates than units, and as many as kernels take.
@@ -64,7 +64,7 @@ fn lstm_in_fewer_bits() {
     let device = device();
     for dtype in [DType::F16, DType::BF16] {
         if !Selected::supports_dtype(&device, dtype) {
-            eprintln!("skipped: the device has no {dtype:?}");
+            skip(dtype.name());
             continue;
         }
         let shape = [5, 4, 16, 33];

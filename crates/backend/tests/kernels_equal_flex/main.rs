@@ -40,6 +40,14 @@ fn device_of<B: Backend>() -> B::Device {
     Default::default()
 }
 
+/// Says what the device lacks for a test. The emulated CUDA device, on which all tests run under
+/// `REQUIRE_ALL=1`, lacks nothing.
+fn skip(lacking: &str) {
+    let required = std::env::var_os("REQUIRE_ALL").is_some_and(|value| value == "1");
+    assert!(!(required && NAME == "cuda"), "the device has no {lacking}");
+    eprintln!("skipped: the device has no {lacking}");
+}
+
 fn primitive<B: Backend, const D: usize>(tensor: Tensor<B, D>) -> FloatTensor<B> {
     tensor.into_primitive().tensor()
 }

@@ -267,6 +267,7 @@ fn images_from_bytes() {
         let chosen = (indices != [0, 1, 2, 3])
             .then(|| Tensor::<Selected, 1, Int>::from_ints(indices.as_slice(), &device()));
         let images = by_kernels(|| functional::pixels(packed.clone(), chosen, shape)).into_data();
+        assert_eq!(images.shape.to_vec(), [indices.len(), 3, 5, 7]);
         let bytes = indices.iter().flat_map(|&index| &bytes[(index * image) as usize..][..105]);
         for (index, (seen, byte)) in images.iter::<f32>().zip(bytes).enumerate() {
             assert!((seen - *byte as f32 / 255.0).abs() < 1e-6, "{seen} for {byte} at {index}");

@@ -11,7 +11,8 @@ use burn::{
 };
 
 use crate::{
-    assert_close, by_kernels, device, in_either_arithmetic, normal, numbers, of_products, primitive,
+    assert_close, by_kernels, device, in_either_arithmetic, normal, numbers, of_products,
+    primitive, skip,
 };
 
 /// Rows, inner, columns: small products, which are by one kernel; then some where the inner ones fill an
@@ -80,7 +81,7 @@ fn products_by_a_transposed_matrix() {
 #[test]
 fn products_in_bf16() {
     if !Selected::supports_dtype(&device(), DType::BF16) {
-        eprintln!("skipped: the device has no bf16");
+        skip("bf16");
         return;
     }
     products(DType::BF16, [false, false], 2e-2);
@@ -150,7 +151,7 @@ fn dense_layers() {
 fn sums_of_columns() {
     for dtype in [DType::F32, DType::BF16] {
         if !Selected::supports_dtype(&device(), dtype) {
-            eprintln!("skipped: the device has no {dtype:?}");
+            skip(dtype.name());
             continue;
         }
         let relative = if dtype == DType::BF16 { 1e-2 } else { 1e-5 };

@@ -22,7 +22,6 @@ pub(super) struct Infer {
 
 /// A batch on the device, as a peer's is.
 enum Inputs {
-    Rows(Tensor<Selected, 2>),
     Images(Tensor<Selected, 4>),
     Tokens(Tensor<Selected, 2, Int>),
 }
@@ -33,10 +32,9 @@ pub(super) fn open(folder: &Path) -> anyhow::Result<Infer> {
     let (case, tensors, batches) = read(folder)?;
     let samples = batches.first().map_or(0, |inputs| inputs.shape()[0]) as u64;
     let text = matches!(case.architecture, Architecture::TextLstm(_));
-    let inputs = batches.into_iter().map(|batch| match (text, batch.shape().len()) {
-        (true, _) => Inputs::Tokens(floats::<Selected, 2>(batch, &device).int()),
-        (false, 2) => Inputs::Rows(floats(batch, &device)),
-        (false, _) => Inputs::Images(floats(batch, &device)),
+    let inputs = batches.into_iter().map(|batch| match text {
+        true => Inputs::Tokens(floats::<Selected, 2>(batch, &device).int()),
+        false => Inputs::Images(floats(batch, &device)),
     });
     let inputs = inputs.collect();
     let network = case.architecture.load(tensors, &device)?;
@@ -49,11 +47,7 @@ impl Infer {
         let inputs = &self.inputs[index % self.inputs.len()];
         let pass = &mut Pass::evaluation();
         Ok(match (&self.network, inputs) {
-            (Network::Mlp(network), Inputs::Rows(rows)) => network.forward(rows.clone(), pass),
             (Network::Cnn(network), Inputs::Images(images)) => network.forward(images.clone()),
-            (Network::SimpleNet(network), Inputs::Images(images)) => {
-                network.forward(images.clone())
-            }
             (Network::ResNet(network), Inputs::Images(images)) => {
                 network.forward(images.clone(), pass)
             }
@@ -63,7 +57,7 @@ impl Infer {
             (Network::TextLstm(network), Inputs::Tokens(tokens)) => {
                 network.forward(tokens.clone(), None, pass).0.flatten(0, 1)
             }
-            _ => bail!("the network takes other inputs"),
+            _ => bail!("no forward pass of this network is measured"),
         })
     }
 }

@@ -142,6 +142,17 @@ pub fn read_table(
     header: Option<bool>,
     on_missing_target: OnMissingTarget,
 ) -> Result<(Table, Vec<String>), DataError> {
+    let (table, notes, _) = read_counted(path, preprocessing, header, on_missing_target)?;
+    Ok((table, notes))
+}
+
+/// As [`read_table`], and how many rows are left out for want of a target.
+pub(super) fn read_counted(
+    path: &Path,
+    preprocessing: &TablePreprocessing,
+    header: Option<bool>,
+    on_missing_target: OnMissingTarget,
+) -> Result<(Table, Vec<String>, usize), DataError> {
     let mut reader = CsvReader::open(path)?;
     let layout = Layout::find(&mut reader, preprocessing, header)?;
     read_numbers(&mut reader, &layout, preprocessing);
@@ -166,18 +177,23 @@ pub fn read_table(
     }
     let name = path.display().to_string();
     let mut notes = encoder.notes(&name);
+    let unlabelled = reader.take_incomplete_rows();
     let left_out = [
         left_out_note(&reader.take_blank_rows(), "no values"),
-        left_out_note(&reader.take_incomplete_rows(), "no target"),
+        left_out_note(&unlabelled, "no target"),
     ];
     notes.extend(left_out.into_iter().flatten().map(|note| format!("`{name}`: {note}")));
-    Ok((Table { features: encoder.features, targets: targets.finish(path)?, lines }, notes))
+    let table = Table { features: encoder.features, targets: targets.finish(path)?, lines };
+    Ok((table, notes, unlabelled.len()))
 }
 
 /// From here on gives numbers a point where the model takes numbers.
 fn read_numbers(reader: &mut CsvReader, layout: &Layout, preprocessing: &TablePreprocessing) {
     let notations = notation::of_known(reader, layout, preprocessing);
-    reader.read_numbers(&notations, &layout.with_dress(preprocessing));
+    let columns = layout.known(preprocessing).into_iter();
+    let with_dress = columns.filter(|column| column.are_numbers && column.dress.is_some());
+    let with_dress: Vec<usize> = with_dress.map(|column| column.place).collect();
+    reader.read_numbers(&notations, &with_dress);
 }
 
 /// Looks up a category or class: as it is written, or, where the training file's numbers had a decimal
@@ -327,7 +343,7 @@ impl<'a> TargetReader<'a> {
                 value.is_some()
             }
             TargetKind::Binary { .. } | TargetKind::Multiclass { .. } => {
-                let class = cell::category(name, text).map_err(wrong)?;
+                let class = cell::category(text);
                 if let Some(class) = &class {
                     let label = find(&self.classes, class);
                     self.labels.push(label.ok_or_else(|| CsvError::UnknownClass {

@@ -102,6 +102,8 @@ pub enum CsvError {
         expected: usize,
         /// What the cells are taken to be divided by.
         delimiter: char,
+        /// Whether all rows have one cell more than the first.
+        lacks_a_name: bool,
     },
     /// A row to predict whose cells are all empty.
     #[error("{}:{line}: the row has no values", path.display())]

@@ -16,6 +16,8 @@ pub(super) struct FirstRow {
     counts: [usize; DELIMITERS.len()],
     /// Those of the commas that stand between digits, as decimal commas do.
     decimal_commas: usize,
+    /// Those behind a letter and in front of a blank, as in a name.
+    commas_in_names: usize,
     /// The last two bytes.
     last: [u8; 2],
     blank: bool,
@@ -33,6 +35,7 @@ impl FirstRow {
             has_bare_return: false,
             counts: [0; DELIMITERS.len()],
             decimal_commas: 0,
+            commas_in_names: 0,
             last: [0; 2],
             blank: true,
             quoted: false,
@@ -67,6 +70,12 @@ impl FirstRow {
             {
                 self.decimal_commas += 1;
             }
+            if let [before, b','] = self.last
+                && !before.is_ascii_whitespace()
+                && byte == b' '
+            {
+                self.commas_in_names += 1;
+            }
             self.opens = delimiter.is_some();
             self.blank &= byte.is_ascii_whitespace();
         }
@@ -75,12 +84,14 @@ impl FirstRow {
 
     /// A comma; without one, a semicolon or a tab, else `|`.
     ///
-    /// Commas do not count if all are in numbers and others divide these: a cell has one at most.
+    /// Commas do not count if all are in numbers, or all in names such as `age, years`, and others divide
+    /// these: a cell has one at most.
     pub(super) fn delimiter(&self) -> u8 {
         let [commas, semicolons, tabs, bars] = self.counts;
         let others = semicolons.max(tabs).max(bars);
         let in_numbers = self.decimal_commas == commas && commas <= others + 1;
-        if others == 0 || commas > 0 && !in_numbers {
+        let in_names = self.commas_in_names == commas && commas <= others;
+        if others == 0 || !(in_numbers || in_names) {
             return b',';
         }
         match (semicolons, tabs) {
@@ -132,6 +143,9 @@ mod tests {
         check("5,1;3,x", b',', 1);
         check("1,2,3,4,a; b", b',', 1);
         check("1,2,3,4;5", b',', 1);
+        check("Temperatur, °C;Feuchte, %;Alarm", b';', 1);
+        check("name, first\tage\ty", b'\t', 1);
+        check("name, age, notes; y", b',', 1);
         check("a", b',', 1);
         check("", b',', 1);
         check("\"a\n;", b',', 1);

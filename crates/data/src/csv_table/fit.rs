@@ -32,7 +32,7 @@ pub(super) fn fit(
     let columns = columns.map(|(place, (column, cells))| {
         let kind = fit_column(&column.kind, cells, rows, encoding);
         let point = schema.notations.point(place + usize::from(place >= target));
-        let point = point.filter(|_| matches!(kind, ColumnKind::Numeric { .. }));
+        let point = point.filter(|_| !matches!(kind, ColumnKind::Dropped { .. }));
         Column { name: column.name.clone(), kind, dress: dress(&column.worn, point) }
     });
     let kind = match (&schema.target.kind, &records.target) {
@@ -40,8 +40,7 @@ pub(super) fn fit(
         (TargetPlan::Multiclass(classes), _) => TargetKind::Multiclass { classes: classes.clone() },
         (TargetPlan::Regression, cells) => table::regression(&moments(cells, rows)),
     };
-    let is_number = |_: &char| matches!(kind, TargetKind::Regression { .. });
-    let dress = dress(&schema.target.worn, schema.notations.point(target).filter(is_number));
+    let dress = dress(&schema.target.worn, schema.notations.point(target));
     TablePreprocessing {
         header: schema.header,
         decimal_comma: schema.notations.mostly == Notation::Comma,

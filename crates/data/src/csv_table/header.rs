@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::{CsvError, reader::CsvReader, row::Row, summary::mostly_numbers};
 use crate::{
-    ColumnKind, DataError, TablePreprocessing, Task,
+    ColumnKind, DataError, Dress, TablePreprocessing, Task,
     preprocess::{
         cell::{self, Cell},
         dress,
@@ -81,7 +81,7 @@ pub(super) fn names(reader: &mut CsvReader, header: bool) -> Result<Vec<String>,
     let path = reader.path().to_owned();
     let first = reader.next_row()?.ok_or(CsvError::Empty { path })?;
     reader.take_blank_rows(); // what stands above a header is no sample
-    if reader.ahead().next().is_none() {
+    if reader.is_at_end() {
         return Err(CsvError::HeaderOnly { path: reader.path().to_owned() }.into());
     }
     Ok(names_in(&first))
@@ -124,6 +124,21 @@ pub(super) struct Layout {
     pub(super) by_position: bool,
     /// What the user should know about the first row, if anything.
     pub(super) note: Option<String>,
+}
+
+/// A column of a file that a preprocessing knows.
+pub(super) struct KnownColumn {
+    pub(super) place: usize,
+    /// Whether its numbers are taken as numbers, not as the names of categories or classes.
+    pub(super) are_numbers: bool,
+    pub(super) dress: Option<Dress>,
+}
+
+impl KnownColumn {
+    /// What stands before its fractions, where the training file's columns differ.
+    pub(super) fn point(&self) -> Option<char> {
+        self.dress?.point
+    }
 }
 
 impl Layout {
@@ -172,27 +187,17 @@ impl Layout {
         Ok(Self { columns, target, by_position: false, note: None })
     }
 
-    /// The places of the columns that are taken as numbers, the target among them, each with what stands
-    /// before its fractions, where the training file's columns differ.
-    pub(super) fn numeric(
-        &self,
-        known: &TablePreprocessing,
-    ) -> impl Iterator<Item = (usize, Option<char>)> {
+    /// The columns that are there, the target among them.
+    pub(super) fn known(&self, known: &TablePreprocessing) -> Vec<KnownColumn> {
         let are_numbers = |kind: &ColumnKind| matches!(kind, ColumnKind::Numeric { .. });
-        let columns =
-            known.columns.iter().map(move |column| (are_numbers(&column.kind), column.dress));
+        let columns = known.columns.iter();
+        let columns = columns.map(|column| (are_numbers(&column.kind), column.dress));
         let target = (known.task() == Task::Regression, known.target.dress);
         let places = self.columns.iter().chain([&self.target]);
-        columns.chain([target]).zip(places).filter_map(|((are_numbers, dress), place)| {
-            place.filter(|_| are_numbers).map(|place| (place, dress.and_then(|dress| dress.point)))
-        })
-    }
-
-    /// The places of the columns, the target among them, whose numbers may be in dress.
-    pub(super) fn with_dress(&self, known: &TablePreprocessing) -> Vec<usize> {
-        let dresses = known.columns.iter().map(|column| column.dress).chain([known.target.dress]);
-        let places = self.columns.iter().chain([&self.target]);
-        dresses.zip(places).filter_map(|(dress, place)| dress.and(*place)).collect()
+        let column = |((are_numbers, dress), &place): (_, &Option<usize>)| {
+            place.map(|place| KnownColumn { place, are_numbers, dress })
+        };
+        columns.chain([target]).zip(places).filter_map(column).collect()
     }
 
     fn by_position(reader: &CsvReader, known: &TablePreprocessing) -> Result<Self, DataError> {

@@ -13,6 +13,7 @@ mod error;
 mod first_row;
 mod header;
 mod identifiers;
+mod input;
 mod notation;
 mod options;
 mod patterns;
@@ -69,10 +70,13 @@ pub fn read_csv(options: &CsvOptions, seed: u64) -> Result<TableSplits, DataErro
     }
     let mut notes: Vec<String> = shared.iter().map(SharedFiles::note).collect();
     notes.extend(fit::notes(&schema, &preprocessing, options.task));
+    let mut skipped = schema.unlabelled_rows.len();
     let mut other = |path: &PathBuf| {
         let (header, on_missing) = (options.header, options.on_missing_target);
-        let (table, told) = apply::read_table(path, &preprocessing, header, on_missing)?;
+        let (table, told, unlabelled) =
+            apply::read_counted(path, &preprocessing, header, on_missing)?;
         notes.extend(told);
+        skipped += unlabelled;
         Ok::<_, DataError>(table)
     };
     let encode =
@@ -94,5 +98,5 @@ pub fn read_csv(options: &CsvOptions, seed: u64) -> Result<TableSplits, DataErro
         };
         table::note_on_rows_in_both(&preprocessing, &train, table.as_ref()?, &rows)
     }));
-    Ok(TableSplits { train, validation, test, preprocessing, notes, shared })
+    Ok(TableSplits { train, validation, test, preprocessing, notes, shared, skipped })
 }

@@ -3,7 +3,11 @@
 
 use std::path::Path;
 
-use super::{header::Layout, reader::CsvReader, summary::Place};
+use super::{
+    header::{KnownColumn, Layout},
+    reader::CsvReader,
+    summary::Place,
+};
 use crate::{
     DataError, TablePreprocessing,
     preprocess::{cell::Cell, dress::Number},
@@ -159,7 +163,8 @@ impl Notations {
 }
 
 /// How the numbers that a model reads are written in a file, by column and by the rows ahead; as in the
-/// training file, where these leave it open. Other columns have a say in nothing.
+/// training file, where these leave it open. Numbers that are names have no say in it, and are written as
+/// the others.
 pub(super) fn of_known(
     reader: &CsvReader,
     layout: &Layout,
@@ -175,13 +180,18 @@ pub(super) fn of_known(
         rows.for_each(|row| votes.add(row.line, row.cell(place)));
         votes.notation()
     };
-    let numeric: Vec<(Notation, usize, Option<char>)> =
-        layout.numeric(known).map(|(place, point)| (own(place), place, point)).collect();
-    let unmarked = numeric.iter().filter(|(.., point)| point.is_none());
+    let notations: Vec<(Notation, KnownColumn)> = layout
+        .known(known)
+        .into_iter()
+        .map(|column| {
+            (if column.are_numbers { own(column.place) } else { Notation::Either }, column)
+        })
+        .collect();
+    let unmarked = notations.iter().filter(|(_, column)| column.point().is_none());
     let trained = if known.decimal_comma { Notation::Comma } else { Notation::Point };
-    let others = Notation::of_most(unmarked.map(|(own, ..)| *own)).or(trained);
-    for (own, place, point) in numeric {
-        columns[place] = own.or(match point {
+    let others = Notation::of_most(unmarked.map(|(own, _)| *own)).or(trained);
+    for (own, column) in notations {
+        columns[column.place] = own.or(match column.point() {
             Some(',') => Notation::Comma,
             Some(_) => Notation::Point,
             None => others,

@@ -3,34 +3,26 @@
 use std::{
     collections::VecDeque,
     fs::{self, File},
-    io::{BufReader, Cursor, Read},
+    io::Read,
     path::{Path, PathBuf},
 };
 
 use csv::{ByteRecord, StringRecord, Terminator};
 
 use super::{
-    CsvError, decimal_comma,
-    first_row::{self, FirstRow},
-    notation::Notation,
-    quotes::{LeftOpen, Quotes},
-    row::Row,
+    CsvError, decimal_comma, input::Input, notation::Notation, quotes::LeftOpen, row::Row,
 };
 use crate::{
     DataError,
-    formats::{self, Format, UTF8_MARK, is_utf16},
     preprocess::cell::{self, Cell},
 };
 
 /// Rows read ahead, to decide whether the first is a header.
 const AHEAD: usize = 100;
 
-/// How much of a file is searched for its delimiter, in bytes.
-const FIRST_ROW: u64 = 1 << 16;
-
 /// The rows of a CSV file, each as long as the first.
 ///
-/// The delimiter is a comma; if the first row has none but in numbers, a semicolon or a tab, else `|`.
+/// The delimiter is a comma; if the first row has none but in numbers or names, a semicolon or a tab, else `|`.
 /// A first line `sep=;`, as Excel reads it, names another. It, a byte order mark and rows without any
 /// text are skipped. Where the delimiter is no comma, numbers may have a decimal one, and are given with
 /// a point once it is known [in which columns](Self::read_numbers). Cells of several lines are given in
@@ -38,9 +30,11 @@ const FIRST_ROW: u64 = 1 << 16;
 pub(super) struct CsvReader<'a> {
     path: PathBuf,
     csv: csv::Reader<Input<'a>>,
-    ahead: VecDeque<Row>,
+    ahead: VecDeque<Result<Row, DataError>>,
     delimiter: u8,
     width: usize,
+    /// Whether the rows ahead have one cell more than the first.
+    lacks_a_name: bool,
     first_line: u64,
     /// Whether the numbers of each column have a decimal comma, if any do.
     decimal_commas: Vec<bool>,
@@ -103,6 +97,7 @@ impl<'a> CsvReader<'a> {
             ahead: VecDeque::new(),
             delimiter,
             width: 0,
+            lacks_a_name: false,
             first_line: 1,
             decimal_commas: Vec::new(),
             with_dress: Vec::new(),
@@ -114,12 +109,18 @@ impl<'a> CsvReader<'a> {
         let first = reader.read()?;
         let first = first.ok_or_else(|| CsvError::Empty { path: reader.path.clone() })?;
         (reader.width, reader.first_line) = (first.len(), first.line);
-        reader.ahead.push_back(first);
-        while reader.ahead.len() <= AHEAD
-            && let Some(row) = reader.read()?
-        {
-            reader.ahead.push_back(row);
+        reader.ahead.push_back(Ok(first));
+        while reader.ahead.len() <= AHEAD {
+            match reader.read() {
+                Ok(Some(row)) => reader.ahead.push_back(Ok(row)),
+                Ok(None) => break,
+                // Told in its turn: the rows below can still be read.
+                Err(error @ DataError::NotUtf8 { .. }) => reader.ahead.push_back(Err(error)),
+                Err(error) => return Err(error),
+            }
         }
+        let is_longer = |row: &Row| row.len() == reader.width + 1;
+        reader.lacks_a_name = reader.width > 1 && reader.ahead().skip(1).all(is_longer);
         Ok(reader)
     }
 
@@ -164,7 +165,7 @@ impl<'a> CsvReader<'a> {
 
     /// The next row in a line of a note, shortened, with the delimiter of the file.
     pub(super) fn shown(&self) -> Option<String> {
-        let cells: Vec<&str> = self.ahead.front()?.cells().collect();
+        let cells: Vec<&str> = self.ahead().next()?.cells().collect();
         let delimiter = char::from(self.delimiter).escape_default().to_string();
         Some(cell::quoted(&cells.join(&delimiter)))
     }
@@ -177,7 +178,12 @@ impl<'a> CsvReader<'a> {
     /// The next rows, as many as are read ahead, of any length, as they are written, without taking
     /// them. Before the first call of [`next_row`](Self::next_row) there is at least one.
     pub(super) fn ahead(&self) -> impl Iterator<Item = &Row> {
-        self.ahead.iter()
+        self.ahead.iter().flatten()
+    }
+
+    /// Whether there is no further row.
+    pub(super) fn is_at_end(&self) -> bool {
+        self.ahead.is_empty()
     }
 
     /// Lines of the blank rows above the rows taken since the last call: rows of delimiters, and in
@@ -198,7 +204,7 @@ impl<'a> CsvReader<'a> {
         std::mem::take(&mut self.incomplete_rows)
     }
 
-    /// The next row. After [`CsvError::Ragged`] the rows below can still be read.
+    /// The next row. After [`CsvError::Ragged`] or [`DataError::NotUtf8`] the rows below can still be read.
     pub(super) fn next_row(&mut self) -> Result<Option<Row>, DataError> {
         while let Some(mut row) = self.next_of_any_length()? {
             self.blank_rows.append(&mut row.blank_above);
@@ -219,7 +225,7 @@ impl<'a> CsvReader<'a> {
 
     fn next_of_any_length(&mut self) -> Result<Option<Row>, DataError> {
         match self.ahead.pop_front() {
-            Some(row) => Ok(Some(row)),
+            Some(row) => row.map(Some),
             None => self.read(),
         }
     }
@@ -232,6 +238,7 @@ impl<'a> CsvReader<'a> {
             cells: row.len(),
             expected: self.width,
             delimiter: char::from(self.delimiter),
+            lacks_a_name: self.lacks_a_name && row.len() == self.width + 1,
         }
     }
 
@@ -288,68 +295,6 @@ impl<'a> CsvReader<'a> {
             return Err(CsvError::OpenQuote { path: self.path.clone(), line }.into());
         }
         Ok(last.saturating_sub(breaks + 1).max(1))
-    }
-}
-
-/// The bytes of a file without a byte order mark, and with a line break after the last row even
-/// where the file has none.
-struct Input<'a> {
-    bytes: Box<dyn Read + 'a>,
-    quotes: Quotes,
-    /// Whether the end was reached.
-    ended: bool,
-}
-
-impl<'a> Input<'a> {
-    /// The input and its delimiter. Input that is not lines of text is refused here, before the
-    /// search for the end of a row, which may never come.
-    fn new(input: impl Read + 'a, path: &Path) -> Result<(Self, u8), DataError> {
-        let error = |source| DataError::io(path, source);
-        let mut input = BufReader::new(input);
-        let mut start = Vec::new();
-        input.by_ref().take(formats::START).read_to_end(&mut start).map_err(error)?;
-        if let Some(Format { name: format, to_csv: conversion, .. }) = formats::of(&start) {
-            return Err(CsvError::NotCsv { path: path.to_owned(), format, conversion }.into());
-        }
-        if is_utf16(&start) {
-            return Err(DataError::NotUtf8 { path: path.to_owned(), line: 1, utf16: true });
-        }
-        if start.starts_with(UTF8_MARK) {
-            start.drain(..UTF8_MARK.len());
-        }
-
-        let mut input = Cursor::new(start).chain(input);
-        let (mut beginning, mut first) = (Vec::new(), FirstRow::new());
-        for byte in input.by_ref().take(FIRST_ROW).bytes() {
-            let byte = byte.map_err(error)?;
-            beginning.push(byte);
-            first.push(byte);
-            if first.ended {
-                break;
-            }
-        }
-        if beginning.contains(&0) {
-            return Err(CsvError::ZeroByte { path: path.to_owned(), line: first.line }.into());
-        }
-        if first.has_bare_return {
-            return Err(CsvError::BareReturn { path: path.to_owned(), line: first.line }.into());
-        }
-        let named = first_row::named_delimiter(&beginning);
-        if named.is_some() {
-            beginning = b"\n".to_vec(); // a line all the same
-        }
-        let bytes = Box::new(Cursor::new(beginning).chain(input).chain(&b"\n"[..]));
-        let delimiter = named.unwrap_or_else(|| first.delimiter());
-        Ok((Self { bytes, quotes: Quotes::new(delimiter), ended: false }, delimiter))
-    }
-}
-
-impl Read for Input<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let read = self.bytes.read(buffer)?;
-        self.ended |= read == 0 && !buffer.is_empty();
-        self.quotes.follow(&buffer[..read]);
-        Ok(read)
     }
 }
 

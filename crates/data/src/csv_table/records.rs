@@ -132,7 +132,7 @@ impl<'a> Filling<'a> {
             Cells::Numbers(numbers) => {
                 numbers.push(cell::number(self.name, text, self.dress)?.unwrap_or(f64::NAN));
             }
-            Cells::Codes(codes) => match cell::category(self.name, text)? {
+            Cells::Codes(codes) => match cell::category(text) {
                 Some(name) => match self.codes.get(name.as_ref()) {
                     Some(&code) => codes.push(code),
                     None => return Ok(false),

@@ -143,6 +143,14 @@ pub(super) fn plan(
         return Err(CsvError::TextTarget { path: path(), target, text, line }.into());
     }
 
+    if let Some(Place { line, text }) = &summary.first_not_finite
+        && summary.is_numeric()
+    {
+        let source = CellError::NotFinite { column: target, text: text.clone() };
+        let (line, first_line) = (*line, Some(first_line));
+        return Err(CsvError::Cell { path: path(), line, first_line, source }.into());
+    }
+
     let few = |most| written.distinct().is_some_and(|distinct| distinct <= most);
     let is_class =
         !summary.is_numeric() || few(2) || few(MOST_INTEGER_CLASSES) && summary.is_whole();

@@ -1,6 +1,6 @@
 //! Pictures that are there more than once, by the contents of their files.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, path};
 
 use super::PreparedImages;
 use crate::{
@@ -11,15 +11,9 @@ use crate::{
 impl PreparedImages {
     /// What the user should know where files with one content are in folders of different classes.
     pub fn note_on_labels(&self) -> Option<String> {
-        let (folder, labels) = (self.folder(), self.labels());
-        let mut first = HashMap::new();
-        let hashes = folder.known_hashes().iter().enumerate();
-        let mut pairs = hashes.filter_map(|(image, hash)| {
-            let original = *first.entry(hash.as_deref()?).or_insert(image);
-            (labels[image] != labels[original]).then_some((image, original))
-        });
-        let (image, original) = pairs.next()?;
-        let (shown, original) = (folder.path(image).display(), folder.path(original).display());
+        let labels = self.labels();
+        let mut pairs = self.copies().filter(|&[image, first]| labels[image] != labels[first]);
+        let [shown, original] = self.shown(pairs.next()?);
         Some(match 1 + pairs.count() {
             1 => format!(
                 "`{shown}` is the same picture as `{original}`, and of another class; one of the two \
@@ -30,6 +24,36 @@ impl PreparedImages {
                  `{original}`; one of each pair is in the wrong folder"
             ),
         })
+    }
+
+    /// What the user should know where files have one content, and none is held out.
+    pub fn note_on_repeats(&self) -> Option<String> {
+        let mut pairs = self.copies();
+        let [shown, original] = self.shown(pairs.next()?);
+        Some(match 1 + pairs.count() {
+            1 => format!(
+                "`{shown}` is the same picture as `{original}`, and counts twice; where one of the two is \
+                 held out, results on it say nothing about new data"
+            ),
+            count => format!(
+                "{count} pictures are the same as another one, such as `{shown}` and `{original}`, and \
+                 count twice; where one of the two is held out, results on it say nothing about new data"
+            ),
+        })
+    }
+
+    /// Each image whose file has the content of an earlier one, and the first such one.
+    fn copies(&self) -> impl Iterator<Item = [usize; 2]> {
+        let mut first = HashMap::new();
+        let hashes = self.folder().known_hashes().iter().enumerate();
+        hashes.filter_map(move |(image, hash)| {
+            let original = *first.entry(hash.as_deref()?).or_insert(image);
+            (image != original).then_some([image, original])
+        })
+    }
+
+    fn shown(&self, images: [usize; 2]) -> [path::Display<'_>; 2] {
+        images.map(|image| self.folder().path(image).display())
     }
 
     /// What the user should know where images that are held out are copies of some that are trained on.
@@ -55,9 +79,9 @@ mod tests {
         picture, silent,
     };
 
-    /// Notes on pictures, each a file and its shade of grey: those on labels, and on the copies among
-    /// the last two, of those before.
-    fn notes(pictures: &[(&str, u8)]) -> [Option<String>; 2] {
+    /// Notes on pictures, each a file and its shade of grey: those on labels, on the copies among the last
+    /// two, of those before, and on copies where none is held out.
+    fn notes(pictures: &[(&str, u8)]) -> [Option<String>; 3] {
         let folder = tempfile::tempdir().unwrap();
         let shape = ImageShape { channels: 1, height: 2, width: 2 };
         for (file, grey) in pictures {
@@ -71,22 +95,29 @@ mod tests {
         let (trained, held_out) = (0..pictures.len() - 2, pictures.len() - 2..pictures.len());
         let [trained, held_out] = [trained, held_out].map(Vec::from_iter);
         let shown = |note: String| note.replace(&format!("{}/", folder.path().display()), "");
-        [images.note_on_labels(), images.note_on_copies(&trained, &held_out)]
-            .map(|note| note.map(shown))
+        let copies = images.note_on_copies(&trained, &held_out);
+        [images.note_on_labels(), copies, images.note_on_repeats()].map(|note| note.map(shown))
     }
 
     #[test]
     fn copies_that_tell_a_false_tale_are_told() {
         let different = [("a/1.png", 1), ("a/2.png", 2), ("b/1.png", 3), ("b/2.png", 4)];
-        assert_eq!(notes(&different), [None, None]);
+        assert_eq!(notes(&different), [None, None, None]);
         let within = [("a/1.png", 1), ("a/2.png", 1), ("b/1.png", 3), ("b/2.png", 3)];
-        assert_eq!(notes(&within), [None, None], "where no label and no split differs");
+        let [labels, copies, repeats] = notes(&within);
+        assert_eq!([labels, copies], [None, None], "where no label and no split differs");
+        let repeats = repeats.unwrap();
+        let told = "2 pictures are the same as another one, such as `a/2.png` and `a/1.png`";
+        assert!(repeats.starts_with(told), "{repeats}");
 
-        let [labels, copies] =
+        let [labels, copies, repeats] =
             notes(&[("a/1.png", 1), ("a/2.png", 2), ("b/1.png", 1), ("b/2.png", 4)]);
         let labels = labels.unwrap();
         let told = "`b/1.png` is the same picture as `a/1.png`, and of another class; ";
         assert!(labels.starts_with(told), "{labels}");
+        let repeats = repeats.unwrap();
+        let told = "`b/1.png` is the same picture as `a/1.png`, and counts twice; ";
+        assert!(repeats.starts_with(told), "{repeats}");
         assert_eq!(
             copies.unwrap(),
             "1 of the 2 files read for the validation split are the same as files read for the training \
@@ -94,7 +125,7 @@ mod tests {
              are"
         );
 
-        let [labels, _] = notes(&[("a/1.png", 1), ("a/2.png", 2), ("b/1.png", 1), ("b/2.png", 2)]);
+        let [labels, ..] = notes(&[("a/1.png", 1), ("a/2.png", 2), ("b/1.png", 1), ("b/2.png", 2)]);
         let labels = labels.unwrap();
         let told =
             "2 pictures are the same as one of another class, such as `b/1.png` and `a/1.png`";

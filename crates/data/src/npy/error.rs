@@ -142,6 +142,9 @@ impl NpyError {
             Self::Dtype { dtype, .. } if dtype.starts_with('>') => {
                 "swap its bytes: `np.save(path, a.astype(a.dtype.newbyteorder('<')))`".into()
             }
+            Self::Dtype { dtype, .. } if dtype.contains(['U', 'S']) => {
+                "number the classes: `np.save(path, np.unique(a, return_inverse=True)[1])`".into()
+            }
             Self::Dtype { .. } => {
                 "convert it: `np.save(path, a.astype(np.float32))`, or `np.int64` for classes"
                     .into()

@@ -78,7 +78,7 @@ pub fn read_npy(options: &NpyOptions, seed: u64) -> Result<TableSplits, DataErro
     let mut notes: Vec<String> = shared.iter().map(SharedFiles::note).collect();
     notes.push(target_note(&preprocessing, options.task, may_be_classes));
     notes.extend(note_on_validation(&preprocessing, &train, validation.as_ref()));
-    Ok(TableSplits { train, validation, test, preprocessing, notes, shared })
+    Ok(TableSplits { train, validation, test, preprocessing, notes, shared, skipped: 0 })
 }
 
 /// Whether a file is called as arrays are.

@@ -290,7 +290,7 @@ impl Column {
                 out.push(score);
             }
             ColumnKind::Categorical { categories, fill, encoding } => {
-                let category = cell::category(&self.name, text)?;
+                let category = cell::category(text);
                 let category = category.as_deref().unwrap_or(fill);
                 let place = find(category);
                 if place.is_none() {

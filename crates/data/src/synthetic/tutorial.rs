@@ -66,6 +66,7 @@ pub fn read_synthetic(options: &SyntheticOptions, seed: u64) -> Result<TableSpli
             TargetKind::Binary { classes: ["0".to_owned(), "1".to_owned()] },
         ),
         notes: Vec::new(),
+        skipped: 0,
     })
 }
 

@@ -84,12 +84,18 @@ pub(crate) fn note_on_contradictions(
     }
     let differ = alike.values().filter(|&&(.., differ)| differ);
     let rows: usize = differ.map(|&(count, ..)| count).sum();
-    let chance = || chance(preprocessing, alike.keys().map(|&features| (features, 0)), all);
+    let chance = || {
+        chance(
+            preprocessing,
+            train.rows_in_bits().take(all).map(|(features, _)| (features, 0)),
+            all,
+        )
+    };
     let first = if all < train.rows() { "the first " } else { "" };
     are_many(rows, all, 10, chance).then(|| {
         format!(
-            "{rows} of {first}{all} rows to train on have the same features as a row of another class: \
-             one of each pair has the wrong class, or a column is missing that tells them apart"
+            "{rows} of {first}{all} rows to train on have the same features as a row of another class, \
+             from which nothing tells them: classes are wrong, or a column is missing"
         )
     })
 }
@@ -107,11 +113,11 @@ fn are_many(copies: usize, rows: usize, part: usize, chance: impl FnOnce() -> f6
 /// The share of rows that are the same as one of others, if columns had nothing to do with each other: as
 /// of ages and sexes, of which there are few pairs.
 ///
-/// - `distinct`: the rows, each once
+/// - `rows`: without copies that chance does not make
 /// - `others`: how many others there are
 fn chance<'a>(
     preprocessing: &TablePreprocessing,
-    distinct: impl Iterator<Item = (Features<'a>, u32)> + Clone,
+    rows: impl Iterator<Item = (Features<'a>, u32)> + Clone,
     others: usize,
 ) -> f64 {
     let mut next = 0;
@@ -121,9 +127,9 @@ fn chance<'a>(
         first..next
     });
     let of_column = |column: Range<usize>| {
-        equal_pairs(distinct.clone().map(|(Features(row), _)| Features(&row[column.clone()])))
+        equal_pairs(rows.clone().map(|(Features(row), _)| Features(&row[column.clone()])))
     };
-    let of_target = equal_pairs(distinct.clone().map(|(_, target)| target));
+    let of_target = equal_pairs(rows.clone().map(|(_, target)| target));
     let equal = columns.map(of_column).product::<f64>() * of_target;
     1.0 - (-equal * others as f64).exp()
 }
@@ -166,7 +172,7 @@ impl Hash for Features<'_> {
 
 impl Table {
     /// The features of each row, and its target as bits.
-    fn rows_in_bits(&self) -> impl Iterator<Item = (Features<'_>, u32)> {
+    fn rows_in_bits(&self) -> impl Iterator<Item = (Features<'_>, u32)> + Clone {
         let width = self.features.len() / self.rows().max(1);
         (0..self.rows()).map(move |row| {
             let target = match &self.targets {

@@ -78,6 +78,27 @@ fn rows_to_predict_may_be_written_otherwise_than_the_training_file() {
     assert_eq!((table.features, told.len()), (plain, 0), "{told:?}");
 }
 
+/// `1.000` is a thousand there, whatever it is called.
+#[test]
+fn categories_and_classes_are_read_as_in_the_training_file() {
+    let names = ["1", "10", "1.000", "Palette"];
+    for other in ["0,5", "0.5"] {
+        let text = table("price;weight;version;amount;y", 80, |row| {
+            format!("{row},25;{row},5;{other};{};{}", names[row % 4], names[row % 3])
+        });
+        let (folder, result) = read(&[("a.csv", text.as_bytes())], |_, options| {
+            options.columns.insert("version".to_owned(), ColumnOverride::Categorical);
+        });
+        let splits = result.unwrap();
+        assert_eq!(splits.preprocessing.target.classes(), ["1", "10", "1000"]);
+        assert_eq!(encoded(&text, &splits), splits.train.features);
+        let path = folder.path().join("a.csv");
+        let (table, _) =
+            read_table(&path, &splits.preprocessing, None, OnMissingTarget::Error).unwrap();
+        assert_eq!(table.targets, splits.train.targets);
+    }
+}
+
 #[test]
 fn each_column_tells_how_its_numbers_are_written() {
     let text = table("version;weight;price;y", 60, |row| {

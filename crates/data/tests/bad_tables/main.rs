@@ -129,6 +129,11 @@ fn rows_that_are_wrong() {
     let check = |last: &str, error: &str, help: &str| check_text(&rows_and(last), error, help);
     check("1,u", "a.csv:32: the row has 2 cells, the first has 3", "quote");
     check("1,u,2,3", "a.csv:32: the row has 4 cells, the first has 3", "quote");
+    check_text(
+        "x;y\n1;2.5;a\n2;3.5;b\n",
+        "a.csv:2: the row has 3 cells, the first has 2",
+        "`sed '1s/^/row;/' IN > OUT`",
+    );
     check("1,\"u,0", "a.csv:32: a quote that opens in this row is never closed", "close");
     check(
         "one,u,0",
@@ -136,10 +141,14 @@ fn rows_that_are_wrong() {
         "use `--set data.columns.x=categorical`",
     );
     for literal in ["inf", "-Infinity"] {
+        // Among words it is one, such as the code of an airport.
+        let (_folder, result) =
+            read(&[("a.csv", rows_and(&format!("1,{literal},0")).as_bytes())], |_, _| {});
+        let kind = result.unwrap().preprocessing.columns.remove(1).kind;
+        let ColumnKind::Categorical { categories, .. } = kind else { panic!("{kind:?}") };
+        assert!(categories.iter().any(|category| category == literal), "{categories:?}");
         let number = format!("a.csv:32: column `x`: `{literal}` is not a finite number");
         check(&format!("{literal},u,0"), &number, "empty");
-        let word = format!("a.csv:32: column `word`: `{literal}` is not a finite number");
-        check(&format!("1,{literal},0"), &word, "empty");
         let target = format!("a.csv:32: column `y`: `{literal}` is not a finite number");
         check(&format!("1,u,{literal}"), &target, "empty");
     }
@@ -421,10 +430,10 @@ fn rows_to_predict_that_are_wrong() {
 fn a_wrong_row_to_predict_costs_itself_alone() {
     let text = rows_and("1,u,0");
     let (_folder, result) = read(&[("a.csv", text.as_bytes())], |_, _| {});
-    let text = "x,word\n1,u\nx,u\n2\n\n1,u\n1,u,0\n1e39,u\n";
-    let rows = read_rows(text.as_bytes(), "stdin", &result.unwrap().preprocessing).unwrap();
-    assert_eq!((&rows.lines[..], rows.features.len()), (&[2, 6][..], 2 * 3));
-    assert_eq!(rows.features[..3], rows.features[3..]);
+    let text = b"x,word\n1,u\nx,u\n2\n\n1,u\n1,u,0\n1e39,u\n1,\xe9\n1,u\n";
+    let rows = read_rows(&text[..], "stdin", &result.unwrap().preprocessing).unwrap();
+    assert_eq!((&rows.lines[..], rows.features.len()), (&[2, 6, 10][..], 3 * 3));
+    assert_eq!(rows.features[..3], rows.features[3..6]);
     let refused: Vec<(u64, String)> =
         rows.refused.iter().map(|(line, error)| (*line, error.to_string())).collect();
     let expected = [
@@ -432,6 +441,7 @@ fn a_wrong_row_to_predict_costs_itself_alone() {
         (4, "stdin:4: the row has 1 cells, the first has 2"),
         (7, "stdin:7: the row has 3 cells, the first has 2"),
         (8, "stdin:8: column `x`: `1e39` is too large for a 32-bit float"),
+        (9, "stdin:9: the text is not UTF-8"),
     ];
     assert_eq!(refused, expected.map(|(line, error)| (line, error.to_owned())));
     let help = rows.refused[0].1.help().unwrap();

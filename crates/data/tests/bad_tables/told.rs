@@ -374,12 +374,17 @@ fn rows_that_are_the_same_in_two_classes_are_told() {
         let told = notes.lines().find(|note| note.contains("of another class"));
         told.map(str::to_owned)
     };
-    let expected = "100 of 200 rows to train on have the same features as a row of another class: one \
-                    of each pair has the wrong class, or a column is missing that tells them apart";
+    let expected = "100 of 200 rows to train on have the same features as a row of another class, from \
+                    which nothing tells them: classes are wrong, or a column is missing";
     assert_eq!(told(100, 100).as_deref(), Some(expected));
     assert!(told(100, 11).unwrap().starts_with("12 of 111 rows "), "{:?}", told(100, 11));
     assert_eq!(told(100, 9), None, "less than a tenth");
     assert_eq!(told(22, 3), None, "four rows");
+
+    // The same hours of work, and another mark.
+    let hours = (0..300).map(|i| format!("{}.25,0,{}\n", i % 60, i * 7 % 11 % 2));
+    let (_, alike) = notes(&format!("hours,z,y\n{}", hours.collect::<String>()));
+    assert!(!alike.contains("of another class"), "{alike}");
 
     // Of 25 ages and two sexes, each pair is there in both classes.
     let people = (0..400).map(|i| format!("{},{},{}\n", i % 25, i / 25 % 2, i / 50 % 2));

@@ -28,7 +28,7 @@ use super::{
 };
 use crate::{
     ExitCode, Failure,
-    config::usual_name,
+    config::{usual_choice, usual_name},
     console::ProgressMode,
     registry::{self, Recipe},
     shell::quoted_path,
@@ -283,6 +283,10 @@ fn of_other_programs(error: &clap::Error, rendered: &str) -> Option<String> {
             let command = other_programs::command(&of(ContextKind::InvalidSubcommand)?)?;
             Some(format!("that is `recipes {command}` here"))
         }
+        ErrorKind::InvalidValue if of(ContextKind::InvalidArg)? == "<SOURCE>" => {
+            let source = usual_choice(&of(ContextKind::InvalidValue)?)?;
+            Some(format!("that is the source `{source}` here"))
+        }
         ErrorKind::UnknownArgument => {
             let option = of(ContextKind::InvalidArg)?;
             let name = option.split_once('=').map_or(option.as_str(), |(name, _)| name);
@@ -404,7 +408,8 @@ mod tests {
         assert!(nested.ends_with("; see `recipes help data inspect`"), "{nested}");
         let inspect = help("data inspect titanic.csv");
         assert!(inspect.ends_with(": recipes data inspect csv titanic.csv"), "{inspect}");
-        assert!(help("data inspect pictures").starts_with("possible values: "));
+        assert!(help("data inspect words").starts_with("possible values: "));
+        assert_eq!(help("data inspect mnist files"), "that is the source `idx` here");
         assert!(!help("train cnn --nothing 5").contains("--set"));
         assert!(help("train cnn --imgsz 64").contains("`--set data.size=..`"));
         assert!(help("train cnn --optimizer sgd").contains("`--set optimizer.kind=..`"));

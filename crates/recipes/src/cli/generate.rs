@@ -26,8 +26,9 @@ pub(super) struct GenerateArguments {
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     prompt: String,
     /// How many tokens to generate: characters, bytes or words, as the model was trained
-    #[arg(long, value_name = "N", default_value_t = 200, allow_negative_numbers = true)]
-    length: usize,
+    #[arg(long, value_name = "N", default_value_t = 200, allow_negative_numbers = true,
+        value_parser = at_least::<0>)]
+    length: u64,
     /// Lower values favour likely tokens; 0 always takes the likeliest
     #[arg(long, value_name = "T", default_value_t = 0.8, allow_negative_numbers = true)]
     temperature: f64,
@@ -38,7 +39,8 @@ pub(super) struct GenerateArguments {
     #[arg(long, value_name = "P", allow_negative_numbers = true)]
     top_p: Option<f64>,
     /// Random seed for sampling
-    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", default_value_t = 0, allow_negative_numbers = true,
+        value_parser = at_least::<0>)]
     seed: u64,
 }
 
@@ -59,8 +61,9 @@ pub(super) fn run(arguments: &GenerateArguments, output: &Output) -> Result<(), 
         print_note(&note);
     }
     let mut generator = model.generate(&arguments.prompt, sampling)?;
+    let length = usize::try_from(arguments.length).unwrap_or(usize::MAX);
     if output.json {
-        let text = generator.write(arguments.length);
+        let text = generator.write(length);
         let generated = Generated { prompt: &arguments.prompt, text };
         return output.result(&generated, |_| String::new());
     }
@@ -68,7 +71,7 @@ pub(super) fn run(arguments: &GenerateArguments, output: &Output) -> Result<(), 
     let is_terminal = io::stdout().is_terminal();
     let show = |text: &str| if is_terminal { print(&printable(text)) } else { print(text) };
     show(&arguments.prompt)?;
-    for piece in generator.by_ref().take(arguments.length) {
+    for piece in generator.by_ref().take(length) {
         show(&piece)?;
     }
     show(&generator.finish())?;

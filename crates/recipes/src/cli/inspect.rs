@@ -355,7 +355,7 @@ fn table(source: Source, splits: &TableSplits) -> Inspection {
         shape: vec![splits.preprocessing.width()],
         columns: Vec::new(),
         range: range(train.features.iter().map(|&value| f64::from(value))),
-        skipped: 0,
+        skipped: splits.skipped,
         problems: Vec::new(),
         notes: splits.notes.iter().cloned().chain(splits.note_on_copies()).collect(),
     }

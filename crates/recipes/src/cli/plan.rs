@@ -30,7 +30,7 @@ pub(super) struct PlanArguments {
     #[arg(long = "set", value_name = "KEY=VALUE", allow_hyphen_values = true)]
     settings: Vec<String>,
     /// Measure how fast the device multiplies matrices, which takes a few seconds, and say how long
-    /// the run takes at least
+    /// the run takes at that speed
     #[arg(long)]
     bench: bool,
     /// Draw the learning-rate schedule into a file
@@ -60,7 +60,7 @@ struct Planned {
 #[derive(Clone, Copy, Serialize)]
 struct Speed {
     multiply_adds_per_second: f64,
-    /// Seconds of arithmetic at that speed, which the run takes at least.
+    /// Seconds of arithmetic at that speed, which Winograd's algorithm may exceed in convolutions.
     seconds_at_peak: f64,
 }
 
@@ -207,7 +207,7 @@ fn memory(planned: &Planned) -> String {
 fn time(multiply_adds: f64, speed: Option<Speed>, measured: Option<Precision>) -> String {
     let time = match (speed, measured) {
         (Some(Speed { multiply_adds_per_second, seconds_at_peak }), _) => format!(
-            ": at least {}, at the {} per second that the device reached in matrix products",
+            ": {} at the {} per second that the device reached in matrix products",
             duration(seconds_at_peak),
             count(multiply_adds_per_second),
         ),
@@ -215,7 +215,7 @@ fn time(multiply_adds: f64, speed: Option<Speed>, measured: Option<Precision>) -
             format!("; how fast the device multiplies matrices in {precision} is not known")
         }
         (None, None) => {
-            "; `--bench` says how long they take at least, from how fast the device multiplies \
+            "; `--bench` says how long they take at the speed at which the device multiplies \
                  matrices"
                 .to_owned()
         }
@@ -237,12 +237,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_time_at_the_peak_is_the_least() {
+    fn the_time_at_the_peak_is_told() {
         let speed = Speed { multiply_adds_per_second: 2e9, seconds_at_peak: 90.0 };
         let told = time(1.2e11, Some(speed), Some(Precision::F32));
-        let expected = "120 billion multiply-adds in total: at least 1 min 30 s, at the 2.0 billion per second";
+        let expected =
+            "120 billion multiply-adds in total: 1 min 30 s at the 2.0 billion per second";
         assert!(told.trim_start().starts_with(expected), "{told}");
-        assert!(time(1.2e11, None, None).contains("`--bench` says how long they take at least"));
+        assert!(
+            time(1.2e11, None, None).contains("`--bench` says how long they take at the speed")
+        );
         let unknown = time(1.2e11, None, Some(Precision::F16));
         assert!(unknown.contains("in f16 is not known"), "{unknown}");
     }

@@ -5,7 +5,10 @@ use std::path::{Path, PathBuf};
 use clap::ValueHint;
 use serde::Serialize;
 
-use super::output::{Output, print_note, refuse_output};
+use super::{
+    output::{Output, print_note, refuse_output},
+    signals::report_begins,
+};
 use crate::{
     Failure, Summary,
     console::{Console, ProgressMode},
@@ -68,7 +71,9 @@ pub(super) fn write_at_the_end(
     if !console.has_begun() {
         return;
     }
-    match report::write_at_the_end(run, ended) {
+    report_begins();
+    let written = report::write_at_the_end(run, ended, &mut console.progress());
+    match written {
         Ok(verdict) if ended.is_ok() => console.verdict(&verdict),
         Ok(_) => {} // the error says it
         Err(failure) => console.note(&format!("the report could not be written: {failure}")),

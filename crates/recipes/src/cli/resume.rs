@@ -1,11 +1,13 @@
 //! `recipes resume`.
 
 use std::{
+    fs::File,
     path::{Path, PathBuf},
     time::Instant,
 };
 
 use clap::ValueHint;
+use store::sha256_hex_of;
 use training::{EndStatus, Group, newest_step};
 
 use super::{
@@ -27,7 +29,7 @@ use crate::{
     record::{Record, config_of},
     registry,
     report::stable,
-    run_directory::{CHECKPOINTS, refuse_if_in_use},
+    run_directory::{CHECKPOINTS, MODEL, refuse_if_in_use},
     settings::longer,
     shell::quoted_path,
     summary::of_finished,
@@ -62,8 +64,9 @@ pub(super) fn run(
     if is_finished(directory, &record, group)? {
         return tell_finished(directory, record, output);
     }
-    let mut finished = None;
+    let (mut finished, mut model) = (None, None);
     if group.leads() {
+        model = model_hash(directory);
         refuse_if_in_use(directory)?; // before anything is read that takes its time
         refuse_others(directory, &SettingsLayer::sets(&arguments.settings))?;
         let is_to_go_on = arguments.settings.iter().any(|set| set.trim().starts_with("training."));
@@ -89,7 +92,9 @@ pub(super) fn run(
     tell_interruption(&ended, directory, output);
     let ended = Ended::of(ended?, directory);
     if group.leads() {
-        EXPORTS.iter().for_each(|(file, format)| note_outdated(directory, file, format));
+        if model_hash(directory) != model {
+            EXPORTS.iter().for_each(|(file, format)| note_outdated(directory, file, format));
+        }
         if let Some(before) = finished {
             note_no_longer(directory, &before, &ended.summary);
         }
@@ -175,13 +180,18 @@ fn note_no_longer(directory: &Path, before: &Summary, now: &Summary) {
     ));
 }
 
+/// Of the model as it is, if there is one.
+fn model_hash(directory: &Path) -> Option<String> {
+    File::open(directory.join(MODEL)).and_then(sha256_hex_of).ok()
+}
+
 /// Says that an exported file has the model from before the run was resumed.
 fn note_outdated(directory: &Path, file: &str, format: &str) {
     let path = directory.join(file);
     if path.is_file() {
         print_note(&format!(
             "`{}` has the model from before; to replace it: recipes export {} --format {format} \
-             --force",
+             --force, and the `--precision` that it had",
             path.display(),
             quoted_path(directory)
         ));

@@ -2,7 +2,7 @@
 
 use std::{
     io,
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{Mutex, PoisonError},
     thread,
     time::Duration,
 };
@@ -19,12 +19,25 @@ use crate::{ExitCode, Failure};
 /// A run that takes longer than this to stop says so.
 const SOON: Duration = Duration::from_millis(200);
 
-/// Whether the run has come to its end, so that nothing is left to stop.
-static HAS_ENDED: AtomicBool = AtomicBool::new(false);
+/// What answers a signal, if anything does.
+static ANSWER: Mutex<Option<&str>> = Mutex::new(Some(
+    "stopping after the current step, or before the first; send the signal again to stop at once",
+));
+
+fn answer(answer: Option<&'static str>) {
+    *ANSWER.lock().unwrap_or_else(PoisonError::into_inner) = answer;
+}
+
+/// From here on only the report is left to stop.
+pub(super) fn report_begins() {
+    answer(Some(
+        "the run has ended, and its report is being written; send the signal again to do without it",
+    ));
+}
 
 /// From here on no signal is answered by a note: several processes may still wait for each other.
 pub(super) fn run_has_ended() {
-    HAS_ENDED.store(true, Ordering::Relaxed);
+    answer(None);
 }
 
 /// The first signal stops the run after its current step, the second at once, unless it is of a
@@ -52,11 +65,8 @@ pub(super) fn stop_on_signals(tells: bool) -> Result<Stop, Failure> {
                 thread::sleep(SOON);
             }
             thread::sleep(SOON);
-            if !HAS_ENDED.load(Ordering::Relaxed) {
-                print_note(
-                    "stopping after the current step, or before the first; send the signal again to \
-                     stop at once",
-                );
+            if let Some(answer) = *ANSWER.lock().unwrap_or_else(PoisonError::into_inner) {
+                print_note(answer);
             }
         });
     }

@@ -16,6 +16,8 @@ use super::{
     report,
     signals::stop_on_signals,
 };
+#[cfg(feature = "download")]
+use crate::download;
 use crate::{
     ExitCode, Failure, Start, Summary, cnn,
     config::SettingsLayer,
@@ -25,7 +27,7 @@ use crate::{
     paths,
     record::Record,
     registry::{self, DEFAULT, Recipe},
-    report::{REPORT, measures_at_the_end, stable, stopped_early},
+    report::{REPORT, lacks_evaluation, stable, stopped_early},
     run_directory::{CHECKPOINTS, CONFIG, Reserved, refuse_if_used},
     shell::{quoted, quoted_path},
 };
@@ -209,12 +211,25 @@ fn refuse_run(named: &Path) -> Result<(), Failure> {
 
 /// Refuses data in place of a recipe, and says how to train on them.
 fn refuse_data(named: &Path) -> Result<(), Failure> {
-    let Some(arguments) = with_data(named, None) else { return Ok(()) };
-    Err(Failure::new(
-        ExitCode::Usage,
-        format!("`{}` is neither a recipe nor a configuration", named.display()),
-        format!("to train on it: recipes train {arguments}"),
-    ))
+    let shown = named.display();
+    let refused = |what: &str, help: String| {
+        Err(Failure::new(ExitCode::Usage, format!("`{shown}` {what}"), help))
+    };
+    if let Some(arguments) = with_data(named, None) {
+        let help = format!("to train on it: recipes train {arguments}");
+        return refused("is neither a recipe nor a configuration", help);
+    }
+    if ["csv", "tsv", "txt"].iter().any(|ending| named.extension() == Some(ending.as_ref())) {
+        return refused("does not exist", "check the path of the file to train on".to_owned());
+    }
+    #[cfg(feature = "download")]
+    if download::names().any(|name| named == Path::new(name)) {
+        let help = format!(
+            "`recipes data get {shown}` downloads it, and prints the command that trains on it"
+        );
+        return refused("is a data set, not a recipe", help);
+    }
+    Ok(())
 }
 
 /// The arguments that name a table, a text or a folder of pictures as the data; none for anything else.
@@ -268,8 +283,7 @@ pub(super) fn describe(summary: &Summary, directory: &Path, is_default: bool) ->
     }
     text += &format!("the run is in {shown}");
     text += if directory.join(REPORT).is_file() { ", its report in report.html\n" } else { "\n" };
-    let held_out = summary.validation.is_some() || summary.test.is_some();
-    if held_out && !measures_at_the_end(summary) {
+    if lacks_evaluation(directory, summary) {
         text += &format!(
             "evaluating the model again for its mistakes would take long; to add them to the report: \
              recipes report {}\n",

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::de::{Error, Expected, Unexpected};
 
 use super::{
-    problem::{Problem, nearest, usual_name},
+    problem::{Problem, nearest, usual_choice, usual_name},
     tree::{Node, Step, Table, Value, dotted},
 };
 use crate::names::shortened;
@@ -61,7 +61,11 @@ impl Mismatch {
             Fault::MissingKey => Problem::new(format!("`{key}` is missing")),
             Fault::WrongValue { expected, choices } => {
                 let problem = must_be(&key, expected, node, recipe);
-                match node.and_then(|node| nearest(node.text()?, choices.iter().copied())) {
+                let meant = |word: &str| {
+                    let usual = usual_choice(word).filter(|usual| choices.contains(usual));
+                    usual.or_else(|| nearest(word, choices.iter().copied()))
+                };
+                match node.and_then(|node| meant(node.text()?)) {
                     Some(choice) => problem.with_help(format!("did you mean `{choice:?}`?")),
                     None => problem,
                 }

@@ -74,7 +74,7 @@ pub use self::{
     },
 };
 pub(crate) use self::{
-    problem::usual_name,
+    problem::{usual_choice, usual_name},
     schema::{
         FOLDER_SIDE, SYNTHETIC_IMAGE_KEYS, SYNTHETIC_TABLE_KEYS, check_dropout, check_widths,
     },

@@ -81,3 +81,21 @@ pub(crate) fn usual_name(word: &str) -> &str {
         word => word,
     }
 }
+
+/// The choice that users of other programs, or of a data set, call `word`.
+pub(crate) fn usual_choice(word: &str) -> Option<&'static str> {
+    Some(match word {
+        "mnist" | "fashion-mnist" => "idx",
+        "cifar" | "cifar-10" => "cifar10",
+        "imagefolder" | "images" | "pictures" | "folder" => "image-folder",
+        "table" | "pandas" | "tsv" => "csv",
+        "numpy" => "npy",
+        "fp32" | "float32" => "f32",
+        "fp16" | "float16" | "half" => "f16",
+        "bfloat16" => "bf16",
+        "letterbox" => "pad",
+        "cosine_annealing" => "cosine",
+        "reduce_on_plateau" => "plateau",
+        _ => return None,
+    })
+}

@@ -37,7 +37,7 @@ pub(super) fn unpack(set: &DataSet, folder: &Path) -> Result<(), DownloadError> 
         let read = entry.take(bytes + 1).read_to_end(&mut content);
         read.map_err(|error| damaged(error.to_string()))?;
         let destination = folder.join(name);
-        store::write_whole(&destination, &content).map_err(|error| damaged(error.to_string()))?;
+        store::write_whole(&destination, &content)?;
     }
     if !is_complete(set, folder) {
         return Err(damaged("it lacks files of the data set".to_owned()));

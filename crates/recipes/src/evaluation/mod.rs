@@ -20,7 +20,7 @@ use crate::{
     config::{Check, Checker},
     image_set::Progress,
     paths::{self, or_moved, trained_on},
-    record::data_hash,
+    record::{self, Record, data_hash},
     registry,
     run_directory::ENVIRONMENT,
     shell::quoted_path,
@@ -106,11 +106,17 @@ pub(crate) fn examine(
     }?;
     let report = &mut examined.report;
     report.notes.extend(own.filter(|_| report.given_split.is_none()).map(|data| {
+        let summary = Record::read(run).ok().and_then(|record| record.summary);
+        let held_out = summary.is_none_or(|summary| record::held_out(&summary).is_some());
+        let instead = match held_out {
+            true => {
+                format!("; to measure it on what it held out: recipes eval {}", quoted_path(run))
+            }
+            false => String::new(),
+        };
         format!(
-            "the run was trained on `{}`, so this is not its performance on new data; to measure it \
-             on what it held out: recipes eval {}",
-            data.display(),
-            quoted_path(run)
+            "the run was trained on `{}`, so this is not its performance on new data{instead}",
+            data.display()
         )
     }));
     Ok(examined)

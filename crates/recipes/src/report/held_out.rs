@@ -11,7 +11,7 @@ use crate::{
     evaluation::{EvaluationReport, Examined, examine},
     image_set::Progress,
     numbers::{counted, percent},
-    run_directory::{EVALUATION, MODEL, write_json},
+    run_directory::{EVALUATION, MODEL},
 };
 
 /// Tokens that a text model generates.
@@ -52,7 +52,8 @@ impl HeldOut {
         let measured = Self::measure(run, progress)?;
         if written() == before {
             // Where the run may only be read, a report is made nonetheless.
-            let _ = write_json(&run.join(EVALUATION), &measured);
+            let _ = serde_json::to_vec(&measured)
+                .map(|json| store::write_whole(&run.join(EVALUATION), &json));
         }
         Ok(measured)
     }

@@ -16,7 +16,7 @@ mod verdict;
 // How it is shown.
 mod page;
 
-use std::{ops::ControlFlow, path::Path};
+use std::path::Path;
 
 use self::held_out::HeldOut;
 pub(crate) use self::{
@@ -28,6 +28,7 @@ use crate::{
     Failure, Summary,
     image_set::Progress,
     record::{self, Record},
+    run_directory::EVALUATION,
     shell::quoted_path,
 };
 
@@ -80,16 +81,24 @@ fn held_out(record: &Record) -> Option<&Summary> {
 pub(crate) fn write_at_the_end(
     run: &Path,
     ended: &Result<Summary, Failure>,
+    progress: &mut Progress<'_>,
 ) -> Result<Verdict, Failure> {
     let record = Record::read(run)?;
     let worth = held_out(&record).is_some_and(measures_at_the_end);
-    let measured = worth.then(|| HeldOut::of(run, &mut |_, _, _| ControlFlow::Continue(())));
+    let measured = worth.then(|| HeldOut::of(run, progress));
     write_page(&record, measured.as_ref(), ended.as_ref().err(), &run.join(REPORT))
+}
+
+/// Whether the report of a finished run lacks what evaluating it again would tell, since that takes long.
+pub(crate) fn lacks_evaluation(run: &Path, summary: &Summary) -> bool {
+    record::held_out(summary).is_some()
+        && !measures_at_the_end(summary)
+        && !run.join(EVALUATION).is_file()
 }
 
 /// Whether the report at the end of a run includes evaluating it again. Where the time for that is
 /// unknown, it is at most the time that the run spent outside training.
-pub(crate) fn measures_at_the_end(summary: &Summary) -> bool {
+fn measures_at_the_end(summary: &Summary) -> bool {
     let beside_training = summary.seconds - summary.seconds_training;
     let takes = summary.seconds_measuring.unwrap_or(beside_training);
     takes <= WORTH_SECONDS.max(WORTH_SHARE * summary.seconds)
@@ -112,7 +121,7 @@ fn write_page(
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
+    use std::{fs, ops::ControlFlow};
 
     use serde_json::{Value, json};
 
@@ -134,7 +143,8 @@ mod tests {
             let (_, note) =
                 write(folder.path(), &file, &mut |_, _, _| ControlFlow::Continue(())).unwrap();
             let page = fs::read_to_string(&file).unwrap();
-            write_at_the_end(folder.path(), &Ok(summary)).unwrap();
+            write_at_the_end(folder.path(), &Ok(summary), &mut |_, _, _| ControlFlow::Continue(()))
+                .unwrap();
             (note, page, fs::read_to_string(&file).unwrap())
         };
         let (note, page, at_the_end) = written(Value::Null);

@@ -356,8 +356,8 @@ fn a_model_is_exported_as_onnx_and_never_written_over() {
 #[test]
 fn a_model_of_fewer_bits_is_smaller_and_predicts_nearly_the_same() {
     let folder = Folder::new();
-    let train =
-        "train mlp --set data.labels=linear --set model.hidden=[256,256] --set training.epochs=5";
+    let train = "train mlp --set data.labels=linear --set model.hidden=[256,256] --set training.epochs=5 \
+         --set output.model=final";
     folder.run(&format!("{train} --progress quiet --run-dir run")).succeeded();
     let bytes = |format: &str, precision: &str| {
         let export = format!("export run --format {format} --precision {precision} --force --json");
@@ -367,6 +367,15 @@ fn a_model_of_fewer_bits_is_smaller_and_predicts_nearly_the_same() {
         let eval = format!("eval run --precision {precision} --json");
         folder.run(&eval).succeeded().json()["metrics"]["loss"].as_f64().unwrap()
     };
+    // Exports are outdated where the model has changed.
+    ["onnx", "safetensors"].map(|format| bytes(format, "f32"));
+    let told = |setting: &str| {
+        let resumed = folder.run(&format!("resume run --set {setting} --progress quiet"));
+        resumed.succeeded().stderr.matches("has the model from before").count()
+    };
+    assert_eq!(told("checkpoint.keep=1"), 0, "the model is the same");
+    assert_eq!(told("training.epochs=8"), 2);
+
     let whole = eval("f32");
     let mut rounded = whole;
     for (precision, size, error) in [("f16", 0.55, 1e-3), ("i8", 0.4, 1e-2)] {

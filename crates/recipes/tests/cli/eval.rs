@@ -62,6 +62,12 @@ fn a_table_is_measured_with_its_classes() {
     assert!(text.contains("  F1\n") && text.contains("\n  macro_f1   "), "{text}");
     assert!(text.contains("precision") && text.contains("predicted as"), "{text}");
 
+    let train = "train mlp --set data.source=csv --set data.path=table.csv --set data.target=class";
+    let all = "--set data.validation=0 --max-steps 5 --run-dir all --progress quiet";
+    folder.run(&format!("{train} {all}")).succeeded();
+    let text = folder.run("eval all --data table.csv").succeeded().stdout;
+    assert!(text.starts_with(&format!("{}\n", note.split_once("; to").unwrap().0)), "{text}");
+
     folder.write("other.csv", "a,b,class\n1,2,left\n3,,right\n");
     let report = folder.run("eval run --data other.csv --json").succeeded().json();
     assert_eq!(report["notes"], serde_json::json!([]));

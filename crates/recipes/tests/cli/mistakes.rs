@@ -23,6 +23,8 @@ fn the_command_line_is_checked() {
     check("trian", "unrecognized subcommand 'trian'");
     check("train mpl", "there is no recipe `mpl`");
     check("train none.toml", "cannot read none.toml");
+    check("train none.csv", "`none.csv` does not exist");
+    check("train mnist", "`mnist` is a data set, not a recipe");
     check("train mlp --sed 1", "unexpected argument '--sed'");
     check("train mlp --seed -1", "invalid value '-1' for '--seed <N>': it is not a whole number");
     check("predict", "required arguments were not provided: <RUN> <INPUT>...");

@@ -325,6 +325,21 @@ fn numpys_arrays_train() {
     folder.run("train mlp --set data.source=npy --set data.path=none").refused(3, "none");
 }
 
+#[test]
+fn rows_without_a_target_may_be_left_out() {
+    let folder = Folder::new();
+    let target = |row: usize| ["", "a", "b"][if row < 2 { 0 } else { 1 + row % 2 }];
+    let rows: String = (0..40).map(|row| format!("{row}.5,{}\n", target(row))).collect();
+    folder.write("table.csv", format!("x,y\n{rows}"));
+    let train = "train mlp --set data.source=csv --set data.path=table.csv --set data.target=y \
+                 --max-steps 1 --run-dir run --json";
+    folder.run(train).refused(3, "table.csv:2: the target `y` is missing, and in 1 row below");
+    let ran = folder.run(&format!("{train} --set data.on_missing_target=skip")).succeeded();
+    assert_eq!(ran.json()["skipped_records"], 2);
+    let note = "2 rows have no target and are left out, the first in line 2";
+    assert!(ran.stderr.contains(note), "{}", ran.stderr);
+}
+
 /// A file as `numpy.save` writes it; `element` gives the bytes of each element.
 fn npy<const N: usize>(dtype: &str, shape: &str, element: impl Fn(usize) -> [u8; N]) -> Vec<u8> {
     let elements = if shape.contains("2)") { 120 } else { 60 };

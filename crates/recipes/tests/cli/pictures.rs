@@ -327,6 +327,12 @@ fn a_folder_that_moved_or_is_cached_is_the_same_data() {
     folder.write("other/dark/1.bmp", bmp(24, [9; 3]));
     folder.run("eval run --data other").succeeded();
     assert_eq!(cached(), before);
+    // Nor is another one made where a command is given.
+    let elsewhere = folder.path("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    let ran = folder.command().current_dir(&elsewhere).args(["eval", "../run"]).output().unwrap();
+    assert!(ran.status.success(), "{ran:?}");
+    assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
     folder.run(&format!("{resume} --set data.cache= --set training.max_steps=7")).succeeded();
 }
 

@@ -35,6 +35,11 @@ impl CsvError {
                 format!("close the quote in line {line}, or double it where it is part of the text")
             }
             Self::Ragged { expected: 1, .. } | Self::Title { .. } => NO_TITLE.into(),
+            Self::Ragged { delimiter, lacks_a_name: true, .. } => format!(
+                "if the first row names all columns but the first, as R writes it, give that a name too: \
+                 `sed '1s/^/row{}/' IN > OUT`",
+                delimiter.escape_default()
+            ),
             Self::Ragged { delimiter, .. } => format!(
                 "correct the row, or quote cells that contain the delimiter, which by the first row is \
                  `{}`",

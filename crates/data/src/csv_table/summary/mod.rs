@@ -66,6 +66,8 @@ pub(super) struct Summary {
     texts: u64,
     /// The first text.
     pub(super) first_text: Option<Place>,
+    /// The first of `inf` and its like, which in a column of texts are texts.
+    pub(super) first_not_finite: Option<Place>,
     dress_seen: DressSeen,
     /// The first number with a unit, the unit, and how many numbers have that unit.
     with_unit: Option<(Place, String, u64)>,
@@ -140,6 +142,9 @@ impl Summary {
             if self.first_padded.is_none() && is_padded(text) {
                 self.first_padded = Some(Place::new(line, text));
             }
+        }
+        if cell == Cell::NotFinite {
+            self.first_not_finite.get_or_insert_with(|| Place::new(line, text));
         }
         self.fractional |= matches!(cell, Cell::Number(number) if number.fract() != 0.0);
         if !is_text && text.contains('.') && !self.has_point {

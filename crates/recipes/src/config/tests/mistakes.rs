@@ -144,7 +144,7 @@ fn an_unknown_choice_names_the_nearest_and_all() {
     refuses(
         sets(&[
             "optimizer.kind=adm",
-            "schedule.kind=cosin",
+            "schedule.kind=cosine_annealing",
             "data.columns.\"zip code\"=dropp",
             "data.columns.petal.length.cm=numeric",
             "output.model=5",
@@ -153,8 +153,8 @@ fn an_unknown_choice_names_the_nearest_and_all() {
             "`optimizer.kind` must be `\"adam\"`, `\"adamw\"`, `\"nadam\"`, `\"sgd\"` or `\"rmsprop\"`, found `\"adm\"`, in --set optimizer.kind=adm",
             "help: did you mean `\"adam\"`?",
             "`schedule.kind` must be `\"constant\"`, `\"cosine\"`, `\"one_cycle\"`, `\"step\"`, \
-             `\"exponential\"` or `\"plateau\"`, found `\"cosin\"`, in --set \
-             schedule.kind=cosin",
+             `\"exponential\"` or `\"plateau\"`, found `\"cosine_annealing\"`, in --set \
+             schedule.kind=cosine_annealing",
             "help: did you mean `\"cosine\"`?",
             "`data.columns.\"zip code\"` must be `\"numeric\"`, `\"categorical\"` or `\"drop\"`, \
              found `\"dropp\"`, in --set data.columns.\"zip code\"=dropp",

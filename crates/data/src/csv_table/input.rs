@@ -1,0 +1,81 @@
+//! The bytes of a CSV file, from whose first row its delimiter is found.
+
+use std::{
+    io::{BufReader, Cursor, Read},
+    path::Path,
+};
+
+use super::{
+    CsvError,
+    first_row::{self, FirstRow},
+    quotes::Quotes,
+};
+use crate::{
+    DataError,
+    formats::{self, Format, UTF8_MARK, is_utf16},
+};
+
+/// How much of a file is searched for its delimiter, in bytes.
+const FIRST_ROW: u64 = 1 << 16;
+
+/// The bytes of a file without a byte order mark, and with a line break after the last row even
+/// where the file has none.
+pub(super) struct Input<'a> {
+    bytes: Box<dyn Read + 'a>,
+    pub(super) quotes: Quotes,
+    /// Whether the end was reached.
+    pub(super) ended: bool,
+}
+
+impl<'a> Input<'a> {
+    /// The input and its delimiter. Input that is not lines of text is refused here, before the
+    /// search for the end of a row, which may never come.
+    pub(super) fn new(input: impl Read + 'a, path: &Path) -> Result<(Self, u8), DataError> {
+        let error = |source| DataError::io(path, source);
+        let mut input = BufReader::new(input);
+        let mut start = Vec::new();
+        input.by_ref().take(formats::START).read_to_end(&mut start).map_err(error)?;
+        if let Some(Format { name: format, to_csv: conversion, .. }) = formats::of(&start) {
+            return Err(CsvError::NotCsv { path: path.to_owned(), format, conversion }.into());
+        }
+        if is_utf16(&start) {
+            return Err(DataError::NotUtf8 { path: path.to_owned(), line: 1, utf16: true });
+        }
+        if start.starts_with(UTF8_MARK) {
+            start.drain(..UTF8_MARK.len());
+        }
+
+        let mut input = Cursor::new(start).chain(input);
+        let (mut beginning, mut first) = (Vec::new(), FirstRow::new());
+        for byte in input.by_ref().take(FIRST_ROW).bytes() {
+            let byte = byte.map_err(error)?;
+            beginning.push(byte);
+            first.push(byte);
+            if first.ended {
+                break;
+            }
+        }
+        if beginning.contains(&0) {
+            return Err(CsvError::ZeroByte { path: path.to_owned(), line: first.line }.into());
+        }
+        if first.has_bare_return {
+            return Err(CsvError::BareReturn { path: path.to_owned(), line: first.line }.into());
+        }
+        let named = first_row::named_delimiter(&beginning);
+        if named.is_some() {
+            beginning = b"\n".to_vec(); // a line all the same
+        }
+        let bytes = Box::new(Cursor::new(beginning).chain(input).chain(&b"\n"[..]));
+        let delimiter = named.unwrap_or_else(|| first.delimiter());
+        Ok((Self { bytes, quotes: Quotes::new(delimiter), ended: false }, delimiter))
+    }
+}
+
+impl Read for Input<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let read = self.bytes.read(buffer)?;
+        self.ended |= read == 0 && !buffer.is_empty();
+        self.quotes.follow(&buffer[..read]);
+        Ok(read)
+    }
+}
