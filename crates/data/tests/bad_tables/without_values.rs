@@ -100,6 +100,16 @@ fn a_title_is_neither_a_header_nor_a_row() {
     assert_eq!(result.unwrap().preprocessing.columns[1].name, "column_1");
 }
 
+/// As R writes tables.
+#[test]
+fn a_header_may_lack_the_name_of_the_first_column() {
+    check_text(
+        "x;y\n1;2.5;a\n2;3.5;b\n",
+        "a.csv:2: the row has 3 cells, the first has 2",
+        "`sed '1s/^/row;/' IN > OUT`",
+    );
+}
+
 #[test]
 fn a_comment_of_one_cell_hides_the_columns_however_the_target_is_given() {
     let rows: String = (0..30).map(|i| format!("{i}.5,{},{}\n", i * i, i % 2)).collect();

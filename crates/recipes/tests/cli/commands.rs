@@ -368,7 +368,9 @@ fn a_model_of_fewer_bits_is_smaller_and_predicts_nearly_the_same() {
         folder.run(&eval).succeeded().json()["metrics"]["loss"].as_f64().unwrap()
     };
     // Exports are outdated where the model has changed.
-    ["onnx", "safetensors"].map(|format| bytes(format, "f32"));
+    for format in ["onnx", "safetensors"] {
+        bytes(format, "f32");
+    }
     let told = |setting: &str| {
         let resumed = folder.run(&format!("resume run --set {setting} --progress quiet"));
         resumed.succeeded().stderr.matches("has the model from before").count()
