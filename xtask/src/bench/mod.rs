@@ -135,15 +135,15 @@ fn unused(shell: &Shell, wanted: String) -> String {
     folder
 }
 
-/// Puts the newest table of a device where its old one was, unless rows would be lost.
+/// Puts the newest table of a device where its old one was, unless measurements would be lost.
 fn update_readme(shell: &Shell, path: &Path, device: &str, table: &str) -> anyhow::Result<()> {
     let text = shell.read_file(path)?;
-    let lost = readme::lost_rows(&text, device, table);
+    let lost = readme::lost(&text, device, table);
     if !lost.is_empty() {
         let lost = lost.join(", ");
         println!(
             "README keeps its table of {device}: these results lack {lost}\n\
-             help: measure those too, or remove their rows from README"
+             help: measure those too, or remove them from README"
         );
         return Ok(());
     }

@@ -8,16 +8,25 @@ const ENDS: &str = "<!-- end of the results -->\n";
 /// How the table of a device begins.
 const DEVICE: &str = "<!-- on ";
 
-/// The first cells of the rows of a device's table that a new one lacks.
-pub(super) fn lost_rows<'a>(readme: &'a str, device: &str, table: &str) -> Vec<&'a str> {
-    fn names(table: &str) -> impl Iterator<Item = &str> {
-        let cells = table.lines().filter_map(|line| line.strip_prefix("| ")?.split_once(" |"));
-        cells.map(|(name, _)| name)
-    }
+/// What a device's table measures and a new one does not, such as `mlp-step (tensorflow)`.
+pub(super) fn lost(readme: &str, device: &str, table: &str) -> Vec<String> {
     let mark = format!("{DEVICE}{device} -->\n");
     let old = readme.split_once(&mark).map_or("", |(_, old)| old);
     let old = old.split("<!-- ").next().unwrap_or_default(); // the next table or the end of all
-    names(old).filter(|&name| names(table).all(|new| new != name)).collect()
+    let new = measured(table);
+    measured(old).into_iter().filter(|cell| !new.contains(cell)).collect()
+}
+
+/// The cells of a table that are filled, by row and column.
+fn measured(table: &str) -> Vec<String> {
+    let rows = table.lines().filter_map(|line| line.strip_prefix("| "));
+    let mut rows = rows.map(|row| row.split('|').map(str::trim).collect::<Vec<_>>());
+    let columns = rows.next().unwrap_or_default();
+    let filled = |row: Vec<&str>| -> Vec<String> {
+        let cells = row.iter().zip(&columns).skip(1).filter(|(cell, _)| !cell.is_empty());
+        cells.map(|(_, column)| format!("{} ({column})", row[0])).collect()
+    };
+    rows.flat_map(filled).collect()
 }
 
 /// The text with a device's table in place of its old one, or after the others.
@@ -58,17 +67,19 @@ mod tests {
     }
 
     #[test]
-    fn the_rows_that_a_new_table_lacks_are_named() {
-        let table = |names: &[&str]| -> String {
-            names.iter().map(|name| format!("| {name} | 1 s |\n")).collect()
+    fn what_a_new_table_lacks_is_named() {
+        let table = |names: &[&str], peer: &str| -> String {
+            let rows = names.iter().map(|name| format!("| {name} | 1 s | {peer} |\n"));
+            format!("| what | ours | torch |\n|---|--:|--:|\n{}", rows.collect::<String>())
         };
-        let tables = [table(&["what", "a", "b"]), table(&["what", "c"])];
-        let [cpu, gpu] = tables;
+        let [cpu, gpu] = [table(&["a", "b"], "2 s"), table(&["c"], "")];
         let readme = format!("| d |\n{BEGINS}<!-- on cpu -->\n{cpu}\n<!-- on gpu -->\n{gpu}{ENDS}");
-        assert_eq!(lost_rows(&readme, "cpu", &table(&["what", "b", "new"])), ["a"]);
-        assert_eq!(lost_rows(&readme, "cpu", &cpu), [""; 0]);
-        assert_eq!(lost_rows(&readme, "gpu", &cpu), ["c"]);
-        assert_eq!(lost_rows(&readme, "another", &gpu), [""; 0]);
+        let lacks = lost(&readme, "cpu", &table(&["b", "new"], "3 s"));
+        assert_eq!(lacks, ["a (ours)", "a (torch)"]);
+        assert_eq!(lost(&readme, "cpu", &table(&["a", "b"], "")), ["a (torch)", "b (torch)"]);
+        assert_eq!(lost(&readme, "cpu", &cpu), [""; 0]);
+        assert_eq!(lost(&readme, "gpu", &cpu), ["c (ours)"]);
+        assert_eq!(lost(&readme, "another", &gpu), [""; 0]);
     }
 
     #[test]

@@ -95,7 +95,7 @@ pub(crate) fn note_on_contradictions(
     are_many(rows, all, 10, chance).then(|| {
         format!(
             "{rows} of {first}{all} rows to train on have the same features as a row of another class, \
-             from which nothing tells them: classes are wrong, or a column is missing"
+             from which nothing tells them: classes are wrong, a column is missing, or chance decides"
         )
     })
 }

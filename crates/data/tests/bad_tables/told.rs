@@ -375,7 +375,7 @@ fn rows_that_are_the_same_in_two_classes_are_told() {
         told.map(str::to_owned)
     };
     let expected = "100 of 200 rows to train on have the same features as a row of another class, from \
-                    which nothing tells them: classes are wrong, or a column is missing";
+                    which nothing tells them: classes are wrong, a column is missing, or chance decides";
     assert_eq!(told(100, 100).as_deref(), Some(expected));
     assert!(told(100, 11).unwrap().starts_with("12 of 111 rows "), "{:?}", told(100, 11));
     assert_eq!(told(100, 9), None, "less than a tenth");

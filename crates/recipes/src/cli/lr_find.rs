@@ -52,11 +52,12 @@ pub(super) fn run(
     output: &Output,
 ) -> Result<(), Failure> {
     let &LrFindArguments { from, to, steps, .. } = arguments;
-    if !(from > 0.0 && from < to && to.is_finite()) {
+    let [least, most] = [f32::MIN_POSITIVE, f32::MAX].map(f64::from);
+    if !(from >= least && from < to && to <= most) {
         return Err(Failure::new(
             ExitCode::Usage,
             format!("no learning rates lie between {from} and {to}"),
-            "`--from` must be above 0, and `--to` above that",
+            "`--from` must be above 0, and `--to` above that, both as 32-bit floats",
         ));
     }
     if let Some(file) = &arguments.output {
