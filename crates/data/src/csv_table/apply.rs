@@ -161,9 +161,7 @@ pub(super) fn read_counted(
         .target
         .ok_or_else(|| CsvError::NoTarget { path: path.to_owned(), target: target.name.clone() })?;
 
-    if on_missing_target == OnMissingTarget::Skip {
-        reader.require(place);
-    }
+    reader.on_missing_target(place, on_missing_target);
     let mut encoder = Encoder::new(preprocessing, layout);
     let (mut targets, mut lines) = (TargetReader::new(target), Vec::new());
     while let Some(row) = reader.next_row()? {

@@ -10,7 +10,8 @@ use std::{
 use csv::{ByteRecord, StringRecord, Terminator};
 
 use super::{
-    CsvError, decimal_comma, input::Input, notation::Notation, quotes::LeftOpen, row::Row,
+    CsvError, decimal_comma, input::Input, notation::Notation, options::OnMissingTarget,
+    quotes::LeftOpen, row::Row,
 };
 use crate::{
     DataError,
@@ -22,8 +23,8 @@ const AHEAD: usize = 100;
 
 /// The rows of a CSV file, each as long as the first.
 ///
-/// The delimiter is a comma; if the first row has none but in numbers or names, a semicolon or a tab, else `|`.
-/// A first line `sep=;`, as Excel reads it, names another. It, a byte order mark and rows without any
+/// The delimiter is a comma; if the first row has none but in numbers or names, a semicolon or a tab,
+/// else `|`. A first line `sep=;`, as Excel reads it, names another. It, a byte order mark and rows without any
 /// text are skipped. Where the delimiter is no comma, numbers may have a decimal one, and are given with
 /// a point once it is known [in which columns](Self::read_numbers). Cells of several lines are given in
 /// one.
@@ -193,13 +194,14 @@ impl<'a> CsvReader<'a> {
         std::mem::take(&mut self.blank_rows)
     }
 
-    /// From here on passes over rows without a value in this column.
-    pub(super) fn require(&mut self, column: usize) {
-        self.required = Some(column);
+    /// From here on passes over rows without a target, if these are to be skipped.
+    ///
+    /// - `column`: that of the target
+    pub(super) fn on_missing_target(&mut self, column: usize, act: OnMissingTarget) {
+        self.required = (act == OnMissingTarget::Skip).then_some(column);
     }
 
-    /// Lines of the rows passed over since the last call, for want of a value that is
-    /// [required](Self::require).
+    /// Lines of the rows passed over since the last call, for [want of a target](Self::on_missing_target).
     pub(super) fn take_incomplete_rows(&mut self) -> Vec<u64> {
         std::mem::take(&mut self.incomplete_rows)
     }

@@ -4,7 +4,7 @@ use std::{borrow::Cow, collections::HashMap};
 
 use super::{
     CsvError, header,
-    options::{CsvOptions, OnMissingTarget},
+    options::CsvOptions,
     reader::CsvReader,
     schema::{ColumnSchema, Kind, Schema},
     summary::Worn,
@@ -63,9 +63,7 @@ pub(super) fn read(options: &CsvOptions, schema: &Schema) -> Result<Records, Dat
     let with_dress = columns.iter().enumerate().filter(|(_, column)| column.dress.is_some());
     let with_dress: Vec<usize> = with_dress.map(|(place, _)| place).collect();
     reader.read_numbers(&schema.notations.columns, &with_dress);
-    if options.on_missing_target == OnMissingTarget::Skip {
-        reader.require(schema.target.index);
-    }
+    reader.on_missing_target(schema.target.index, options.on_missing_target);
     let first_line = Some(reader.first_line());
     let mut lines = Vec::new();
     while let Some(row) = reader.next_row()? {

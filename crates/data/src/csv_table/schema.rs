@@ -5,7 +5,7 @@ use std::path::Path;
 use super::{
     CsvError, header, identifiers,
     notation::{Notation, Notations},
-    options::{ColumnOverride, CsvOptions, OnMissingTarget},
+    options::{ColumnOverride, CsvOptions},
     patterns::Extremes,
     reader::CsvReader,
     row::Row,
@@ -84,9 +84,7 @@ pub(super) fn infer(options: &CsvOptions) -> Result<Schema, DataError> {
     }
 
     reader.read_numbers(&notations.columns, &[]);
-    if options.on_missing_target == OnMissingTarget::Skip {
-        reader.require(target);
-    }
+    reader.on_missing_target(target, options.on_missing_target);
     let mut summaries = summarise(&mut reader, options, &names, target, &notations.columns)?;
     let (blank_rows, unlabelled_rows) = (reader.take_blank_rows(), reader.take_incomplete_rows());
     let (name, summary) = (names.remove(target), summaries.remove(target));

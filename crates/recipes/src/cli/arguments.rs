@@ -410,6 +410,7 @@ mod tests {
         assert!(inspect.ends_with(": recipes data inspect csv titanic.csv"), "{inspect}");
         assert!(help("data inspect words").starts_with("possible values: "));
         assert_eq!(help("data inspect mnist files"), "that is the source `idx` here");
+        assert_eq!(help("data inspect pictures"), "that is the source `image-folder` here");
         assert!(!help("train cnn --nothing 5").contains("--set"));
         assert!(help("train cnn --imgsz 64").contains("`--set data.size=..`"));
         assert!(help("train cnn --optimizer sgd").contains("`--set optimizer.kind=..`"));

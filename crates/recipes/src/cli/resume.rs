@@ -64,9 +64,9 @@ pub(super) fn run(
     if is_finished(directory, &record, group)? {
         return tell_finished(directory, record, output);
     }
-    let (mut finished, mut model) = (None, None);
+    let (mut finished, mut exported) = (None, None);
     if group.leads() {
-        model = model_hash(directory);
+        exported = has_exports(directory).then(|| model_hash(directory));
         refuse_if_in_use(directory)?; // before anything is read that takes its time
         refuse_others(directory, &SettingsLayer::sets(&arguments.settings))?;
         let is_to_go_on = arguments.settings.iter().any(|set| set.trim().starts_with("training."));
@@ -92,7 +92,7 @@ pub(super) fn run(
     tell_interruption(&ended, directory, output);
     let ended = Ended::of(ended?, directory);
     if group.leads() {
-        if model_hash(directory) != model {
+        if exported.is_some_and(|exported| exported != model_hash(directory)) {
             EXPORTS.iter().for_each(|(file, format)| note_outdated(directory, file, format));
         }
         if let Some(before) = finished {
@@ -178,6 +178,10 @@ fn note_no_longer(directory: &Path, before: &Summary, now: &Summary) {
         now.steps,
         longer(directory, &record.settings, now)
     ));
+}
+
+fn has_exports(directory: &Path) -> bool {
+    EXPORTS.iter().any(|(file, _)| directory.join(file).is_file())
 }
 
 /// Of the model as it is, if there is one.

@@ -20,11 +20,11 @@ use crate::{
     config::{Check, Checker},
     image_set::Progress,
     paths::{self, or_moved, trained_on},
-    record::{self, Record, data_hash},
+    record::{self, data_hash},
     registry,
     run_directory::ENVIRONMENT,
     shell::quoted_path,
-    summary::measured,
+    summary::{measured, of_finished},
 };
 
 /// The results of a run on a split.
@@ -106,7 +106,7 @@ pub(crate) fn examine(
     }?;
     let report = &mut examined.report;
     report.notes.extend(own.filter(|_| report.given_split.is_none()).map(|data| {
-        let summary = Record::read(run).ok().and_then(|record| record.summary);
+        let summary = of_finished(run).ok().flatten();
         let held_out = summary.is_none_or(|summary| record::held_out(&summary).is_some());
         let instead = match held_out {
             true => {

@@ -144,7 +144,7 @@ fn an_unknown_choice_names_the_nearest_and_all() {
     refuses(
         sets(&[
             "optimizer.kind=adm",
-            "schedule.kind=cosine_annealing",
+            "schedule.kind=cosin",
             "data.columns.\"zip code\"=dropp",
             "data.columns.petal.length.cm=numeric",
             "output.model=5",
@@ -153,8 +153,8 @@ fn an_unknown_choice_names_the_nearest_and_all() {
             "`optimizer.kind` must be `\"adam\"`, `\"adamw\"`, `\"nadam\"`, `\"sgd\"` or `\"rmsprop\"`, found `\"adm\"`, in --set optimizer.kind=adm",
             "help: did you mean `\"adam\"`?",
             "`schedule.kind` must be `\"constant\"`, `\"cosine\"`, `\"one_cycle\"`, `\"step\"`, \
-             `\"exponential\"` or `\"plateau\"`, found `\"cosine_annealing\"`, in --set \
-             schedule.kind=cosine_annealing",
+             `\"exponential\"` or `\"plateau\"`, found `\"cosin\"`, in --set \
+             schedule.kind=cosin",
             "help: did you mean `\"cosine\"`?",
             "`data.columns.\"zip code\"` must be `\"numeric\"`, `\"categorical\"` or `\"drop\"`, \
              found `\"dropp\"`, in --set data.columns.\"zip code\"=dropp",
@@ -166,6 +166,18 @@ fn an_unknown_choice_names_the_nearest_and_all() {
             "help: the recipe has `output.model = \"final\"`",
         ],
     );
+}
+
+#[test]
+fn a_choice_as_other_programs_call_it_names_the_one_here() {
+    let told = |set: &str| {
+        let problems = resolve::<Demo>(recipe(), sets(&[set])).expect_err("it went through");
+        lines(&problems)[1].clone()
+    };
+    assert_eq!(told("schedule.kind=reduce_on_plateau"), "help: did you mean `\"plateau\"`?");
+    assert_eq!(told("data.source=pandas"), "help: did you mean `\"csv\"`?");
+    // None of this source's choices.
+    assert_eq!(told("data.source=mnist"), "help: the recipe has `data.source = \"synthetic\"`");
 }
 
 #[test]
