@@ -314,7 +314,7 @@ impl Keeper for RunDirectory {
 
     fn check(&self, mark: &Value) -> Result<(), ObserverError> {
         let mark = Mark::deserialize(mark)?;
-        Ok(refuse_changes(&mark.settings, &self.config.settings)?)
+        Ok(refuse_changes(&self.path, &mark.settings, &self.config.settings)?)
     }
 
     fn return_to(&mut self, mark: Option<&Value>) -> Result<(), ObserverError> {

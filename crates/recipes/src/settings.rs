@@ -39,8 +39,8 @@ const PATIENCE: &str = "training.patience";
 /// # Errors
 ///
 /// Names each such setting, its value at the start, and now.
-pub(crate) fn refuse_changes(began_with: &Value, now: &Value) -> Result<(), Failure> {
-    refuse_changed(&leaves(began_with), &leaves(now))
+pub(crate) fn refuse_changes(run: &Path, began_with: &Value, now: &Value) -> Result<(), Failure> {
+    refuse_changed(run, &leaves(began_with), &leaves(now))
 }
 
 /// As [`refuse_changes`], by the settings as a run has them on file and as they are to be now. What is
@@ -48,6 +48,7 @@ pub(crate) fn refuse_changes(began_with: &Value, now: &Value) -> Result<(), Fail
 ///
 /// - `recipe`: the recipe's own settings, for what either leaves out
 pub(crate) fn refuse_changes_of_file(
+    run: &Path,
     recipe: &BTreeMap<String, Value>,
     began_with: &Value,
     now: &Value,
@@ -60,19 +61,24 @@ pub(crate) fn refuse_changes_of_file(
     let (mut began_with, mut now) = (on_recipe(began_with), on_recipe(now));
     now.retain(|_, value| value != "");
     began_with.retain(|key, _| now.contains_key(key));
-    refuse_changed(&began_with, &now)
+    refuse_changed(run, &began_with, &now)
 }
 
 /// As [`refuse_changes`], by the settings as a run has them on file and as they are once the recipe has
 /// made its choices. What the file leaves open is no change.
-pub(crate) fn refuse_changed_choices(began_with: &Value, now: &Value) -> Result<(), Failure> {
+pub(crate) fn refuse_changed_choices(
+    run: &Path,
+    began_with: &Value,
+    now: &Value,
+) -> Result<(), Failure> {
     let (mut began_with, mut now) = (leaves(began_with), leaves(now));
     began_with.retain(|_, value| value != "");
     now.retain(|key, _| began_with.contains_key(key));
-    refuse_changed(&began_with, &now)
+    refuse_changed(run, &began_with, &now)
 }
 
 fn refuse_changed(
+    run: &Path,
     began_with: &BTreeMap<String, Value>,
     now: &BTreeMap<String, Value>,
 ) -> Result<(), Failure> {
@@ -94,9 +100,9 @@ fn refuse_changed(
         ExitCode::Usage,
         format!("a resumed run cannot change its settings: {}", refused.join(", ")),
         format!(
-            "leave them as they were, or begin another run: `recipes train RUN/config.toml`; only {} \
-             may change",
-            may_change().join(", ")
+            "leave them as they were (only {} may change), or begin another run: recipes train {}",
+            may_change().join(", "),
+            quoted_path(&run.join(CONFIG))
         ),
     ))
 }
@@ -206,9 +212,10 @@ mod tests {
 
     #[test]
     fn a_run_may_end_elsewhere_and_its_data_move_and_nothing_else_change() {
-        let began_with = settings(5, json!(10), 0.1);
+        let (run, began_with) = (Path::new("run"), settings(5, json!(10), 0.1));
         let check = |now: Value| {
-            refuse_changes(&began_with, &now).map_err(|failure| failure.problems[0].message.clone())
+            let refused = refuse_changes(run, &began_with, &now);
+            refused.map_err(|failure| failure.problems[0].message.clone())
         };
         assert_eq!(check(settings(5, json!(10), 0.1)), Ok(()));
         assert_eq!(check(settings(6, json!(11), 0.1)), Ok(()));
@@ -220,18 +227,18 @@ mod tests {
         );
         for (then, now) in [(json!(3), json!("")), (json!(""), json!(2)), (json!(3), json!(2))] {
             let patience = |epochs| json!({ "training": { "patience": epochs } });
-            assert!(refuse_changes(&patience(then), &patience(now)).is_ok());
+            assert!(refuse_changes(run, &patience(then), &patience(now)).is_ok());
         }
         let data = |key: &str, value: &str| json!({ "data": { key: value } });
         for key in ["path", "validation_path", "test_path", "cache", "residency"] {
-            assert!(refuse_changes(&data(key, "here"), &data(key, "there")).is_ok(), "{key}");
+            assert!(refuse_changes(run, &data(key, "here"), &data(key, "there")).is_ok(), "{key}");
         }
-        assert!(refuse_changes(&data("target", "here"), &data("target", "there")).is_err());
+        assert!(refuse_changes(run, &data("target", "here"), &data("target", "there")).is_err());
         let weights = |from: &str| json!({ "model": { "weights": from } });
-        assert!(refuse_changes(&weights("a.pth"), &weights("b.pth")).is_ok());
+        assert!(refuse_changes(run, &weights("a.pth"), &weights("b.pth")).is_ok());
         for other in ["shipped", "imagenet", "none"] {
-            assert!(refuse_changes(&weights("a.pth"), &weights(other)).is_err(), "{other}");
-            assert!(refuse_changes(&weights(other), &weights("a.pth")).is_err(), "{other}");
+            assert!(refuse_changes(run, &weights("a.pth"), &weights(other)).is_err(), "{other}");
+            assert!(refuse_changes(run, &weights(other), &weights("a.pth")).is_err(), "{other}");
         }
     }
 
@@ -278,7 +285,7 @@ mod tests {
     #[test]
     fn what_is_new_or_gone_is_a_change() {
         let (with, without) = (json!({"data": {"seed": 1}}), json!({"data": {}}));
-        assert!(refuse_changes(&with, &without).is_err());
-        assert!(refuse_changes(&without, &with).is_err());
+        assert!(refuse_changes(run, &with, &without).is_err());
+        assert!(refuse_changes(run, &without, &with).is_err());
     }
 }

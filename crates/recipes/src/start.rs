@@ -139,7 +139,7 @@ impl<'a> Start<'a> {
     ) -> Result<(), Failure> {
         let now = to_toml(config).ok().and_then(|text| toml::from_str(&text).ok());
         let (Some(began_with), Some(now)) = (self.on_file(), now) else { return Ok(()) };
-        refuse_changes_of_file(&recipe.settings(), &began_with, &now)
+        refuse_changes_of_file(&self.directory, &recipe.settings(), &began_with, &now)
     }
 
     /// Refuses to go on where the recipe chooses otherwise than the run has on file, if it has anything.
@@ -148,7 +148,7 @@ impl<'a> Start<'a> {
     pub(crate) fn refuse_changed_choices(&self, config: &str) -> Result<(), Failure> {
         let now = toml::from_str(config).ok();
         let (Some(began_with), Some(now)) = (self.on_file(), now) else { return Ok(()) };
-        refuse_changed_choices(&began_with, &now)
+        refuse_changed_choices(&self.directory, &began_with, &now)
     }
 
     /// The settings that the run began with.

@@ -118,6 +118,9 @@ const CASES: [(&str, &str); 10] = [
          schedule.kind=constant",
     ),
 ];
+/// Tests of kernels that any backend must pass.
+const KERNEL_TESTS: [&str; 6] =
+    ["--test", "kernels_equal_flex", "--test", "convolution", "--test", "precision"];
 /// Settings of all of them.
 const SHARED: &str = "output.log_every_steps=1 output.model=final output.tensorboard=false";
 
@@ -184,10 +187,10 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Compares a backend's kernels with the CPU's.
+/// Compares a backend's kernels with the CPU's, and holds what they do with NaN, threads and fewer bits.
 fn hold_kernels(shell: &Shell, backend: &str, device: &Device) -> anyhow::Result<()> {
     let options = of_backend(backend).into_iter().chain(device.for_tests()?);
-    Ok(cmd!(shell, "cargo test {UNOPTIMISED...} {options...} --test kernels_equal_flex").run()?)
+    Ok(cmd!(shell, "cargo test {UNOPTIMISED...} {options...} {KERNEL_TESTS...}").run()?)
 }
 
 /// One of the two programs. Each has a cache of its own: features that one computed would hide what the

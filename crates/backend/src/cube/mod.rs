@@ -36,7 +36,10 @@ mod extent;
 mod lanes;
 mod layout;
 
-pub use self::conv2d::{by_accelerator, winograd};
+pub use self::{
+    conv2d::{by_accelerator, winograd},
+    lstm::{backward as lstm_backward, forward as lstm_forward},
+};
 
 use burn::tensor::{
     DType, Shape, TensorMetadata,
@@ -394,7 +397,8 @@ where
         if !lstm::takes(&layer.hidden_weight, layer.input.shape().dims()) {
             return crate::lstm::composed(layer);
         }
-        lstm::forward(layer)
+        let units = lstm::units(&layer.input);
+        lstm::forward(layer, units)
     }
 
     fn fused_lstm_backward(
@@ -404,7 +408,8 @@ where
         if !lstm::takes(&saved.hidden_weight, saved.shape) {
             return crate::lstm::composed_backward(saved, gradients);
         }
-        lstm::backward(saved, gradients)
+        let units = lstm::units(&saved.hidden_weight);
+        lstm::backward(saved, gradients, units)
     }
 
     fn fused_embedding_backward(

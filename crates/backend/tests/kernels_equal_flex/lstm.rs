@@ -96,12 +96,18 @@ struct LstmPass {
 }
 
 impl LstmPass {
-    /// The gradients that were asked for.
-    fn gradients<B: Backend>(self) -> Vec<FloatTensor<B>> {
+    fn layer<B: Backend>(self) -> Lstm<B> {
+        layer(self.shape, self.wanted.state)
+    }
+
+    /// What the layer saved for this pass, and the gradients of what it returned.
+    fn given<B: Backend>(
+        self,
+        layer: Lstm<B>,
+        values: Vec<FloatTensor<B>>,
+    ) -> (LstmSaved<B>, LstmOutputGradients<B>) {
         let Self { shape, wanted, of_outputs, of_state } = self;
         let [batch, time, inputs, hidden] = shape;
-        let layer = layer::<B>(shape, wanted.state);
-        let (_, values) = B::fused_lstm_saving(layer.clone());
         let saved = LstmSaved {
             input_weight: layer.input_weight,
             hidden_weight: layer.hidden_weight,
@@ -115,10 +121,22 @@ impl LstmPass {
             cell: of_state.then_some(cell),
             hidden: of_state.then_some(of_hidden),
         };
-        let LstmGradients { input, weights, state } = B::fused_lstm_backward(saved, given);
-        let state = state.into_iter().flat_map(|state| [state.cell, state.hidden]);
-        input.into_iter().chain(weights.into_iter().flatten()).chain(state).collect()
+        (saved, given)
     }
+
+    /// The gradients that were asked for.
+    fn gradients<B: Backend>(self) -> Vec<FloatTensor<B>> {
+        let layer = self.layer::<B>();
+        let (_, values) = B::fused_lstm_saving(layer.clone());
+        let (saved, given) = self.given(layer, values);
+        listed(B::fused_lstm_backward(saved, given))
+    }
+}
+
+fn listed<B: Backend>(gradients: LstmGradients<B>) -> Vec<FloatTensor<B>> {
+    let LstmGradients { input, weights, state } = gradients;
+    let state = state.into_iter().flat_map(|state| [state.cell, state.hidden]);
+    input.into_iter().chain(weights.into_iter().flatten()).chain(state).collect()
 }
 
 #[test]
@@ -143,6 +161,30 @@ fn lstm_backward() {
         for (index, (ours, reference)) in ours.into_iter().zip(reference).enumerate() {
             let what = format!("gradient {index} of {pass:?}");
             assert_close(&what, ours, reference, of_products(1e-4));
+        }
+    }
+}
+
+/// As on a device whose cubes have no room for a unit for each gate: three units for each hidden unit,
+/// among which a sum's products do not divide evenly, two, and one.
+#[test]
+fn lstm_with_fewer_units_than_gates() {
+    let wanted = LstmWanted { input: true, weights: true, state: true };
+    let shape = [3, 2, 5, 7];
+    let pass = LstmPass { shape, wanted, of_outputs: true, of_state: true };
+    let outputs = Flex::fused_lstm(pass.layer()).outputs;
+    let gradients = pass.gradients::<Flex>();
+    for units in [27, 20, 7] {
+        let layer = pass.layer::<Selected>();
+        let (found, values) = backend::lstm_forward(layer.clone(), units);
+        let what = format!("outputs with {units} units");
+        assert_close(&what, found.outputs, outputs.clone(), of_products(1e-5));
+        let (saved, given) = pass.given(layer, values);
+        let found = listed::<Selected>(backend::lstm_backward(saved, given, units));
+        assert_eq!(found.len(), gradients.len());
+        for (index, (found, expected)) in found.into_iter().zip(gradients.clone()).enumerate() {
+            let what = format!("gradient {index} with {units} units");
+            assert_close(&what, found, expected, of_products(1e-4));
         }
     }
 }

@@ -47,18 +47,29 @@ struct Division {
     kept: Kept,
 }
 
+/// How many units a cube may have.
+pub(super) fn units<R: CubeRuntime>(values: &CubeTensor<R>) -> usize {
+    // On Metal a cube of too many does not run, and how many that is depends on a kernel's registers,
+    // of which the hardware's properties say nothing.
+    match cfg!(target_os = "macos") {
+        true => WIDEST,
+        false => values.client.properties().hardware.max_units_per_cube as usize,
+    }
+}
+
 impl Division {
-    fn new<R: CubeRuntime>(client: &ComputeClient<R>, batch: usize, width: usize) -> Self {
-        let hardware = &client.properties().hardware;
+    /// - `most`: units of a cube
+    fn new<R: CubeRuntime>(
+        client: &ComputeClient<R>,
+        batch: usize,
+        width: usize,
+        most: usize,
+    ) -> Self {
         // What the kernel backward holds of a sequence: ten numbers for each hidden unit.
         let occupied = 10 * width * size_of::<f32>();
-        let memory = hardware.max_shared_memory_size;
+        let memory = client.properties().hardware.max_shared_memory_size;
         let fit = memory / occupied;
         let rows = batch.div_ceil(CUBES).clamp(1, ROWS.min(fit.max(1)));
-        // On Metal a cube of too many does not run, and how many that is depends on a kernel's registers,
-        // of which the hardware's properties say nothing.
-        let most =
-            if cfg!(target_os = "macos") { WIDEST } else { hardware.max_units_per_cube as usize };
         // A unit for each gate, or else as many for each hidden unit as there are.
         let units = width * (most / width).clamp(1, 4);
         let kept = if units == 4 * width {
@@ -72,7 +83,9 @@ impl Division {
 
 /// Returns what [`backward`] reads: the input, the outputs, the gates after their activations, the
 /// cells, and the first state's cells and hidden units if there is one.
-pub(super) fn forward<R, B>(layer: Lstm<B>) -> (LstmOutput<B>, Vec<CubeTensor<R>>)
+///
+/// - `most`: units of a cube
+pub fn forward<R, B>(layer: Lstm<B>, most: usize) -> (LstmOutput<B>, Vec<CubeTensor<R>>)
 where
     R: CubeRuntime,
     B: Backend<FloatTensorPrimitive = CubeTensor<R>>,
@@ -88,7 +101,7 @@ where
     let first = state.map(|LstmPrimitives { cell, hidden }| [cell, hidden]);
     let [cell, hidden] = first.clone().unwrap_or_else(|| [bias.clone(), bias.clone()]);
     let inputs = [from_input, bias, recurrent, cell, hidden];
-    let [outputs, gates, cells, cell, hidden] = launch_forward(inputs, first.is_some());
+    let [outputs, gates, cells, cell, hidden] = launch_forward(inputs, first.is_some(), most);
     let saved = [input, outputs.clone(), gates, cells];
     let saved = saved.into_iter().chain(first.into_iter().flatten()).collect();
     (LstmOutput { outputs, state: LstmPrimitives { cell, hidden } }, saved)
@@ -100,11 +113,13 @@ where
 fn launch_forward<R: CubeRuntime>(
     inputs: [CubeTensor<R>; 5],
     has_state: bool,
+    most: usize,
 ) -> [CubeTensor<R>; 5] {
     let [from_input, bias, recurrent, first_cell, first_hidden] = inputs.map(into_contiguous);
     let [batch, time, gates] = from_input.meta.shape().dims();
     let width = gates / 4;
-    let Division { rows, count, units, kept } = Division::new(&from_input.client, batch, width);
+    let Division { rows, count, units, kept } =
+        Division::new(&from_input.client, batch, width, most);
     let outputs = [width, gates, width].map(|width| empty(&from_input, [batch, time, width]));
     let last = [(); 2].map(|()| empty(&from_input, [batch, width]));
     let client = from_input.client.clone();
@@ -136,9 +151,13 @@ fn launch_forward<R: CubeRuntime>(
     [outputs, gates, cells, last_cell, last_hidden]
 }
 
-pub(super) fn backward<R, B>(
+/// The gradients that are wanted.
+///
+/// - `most`: units of a cube
+pub fn backward<R, B>(
     saved: LstmSaved<B>,
     gradients: LstmOutputGradients<B>,
+    most: usize,
 ) -> LstmGradients<B>
 where
     R: CubeRuntime,
@@ -163,7 +182,7 @@ where
 
     let width = cells.shape()[2];
     let inputs = [gates, cells, first_cell, hidden_weight, of_outputs, of_cell, of_hidden];
-    let [of_sums, cell, hidden] = launch_backward(inputs, given);
+    let [of_sums, cell, hidden] = launch_backward(inputs, given, most);
 
     let of_sums = tensor::<B, 3>(of_sums).reshape([batch * time, 4 * width]);
     let first_hidden = first_hidden.map(tensor::<B, 2>);
@@ -175,11 +194,15 @@ where
 
 /// Takes what [`run_back`] reads; returns the gradients of the gates' sums, `[batch, time, 4
 /// hidden]`, and of the first cells and hidden units.
-fn launch_backward<R: CubeRuntime>(inputs: [CubeTensor<R>; 7], given: Given) -> [CubeTensor<R>; 3] {
+fn launch_backward<R: CubeRuntime>(
+    inputs: [CubeTensor<R>; 7],
+    given: Given,
+    most: usize,
+) -> [CubeTensor<R>; 3] {
     let [gates, cells, first_cell, hidden_weight, of_outputs, of_cell, of_hidden] =
         inputs.map(into_contiguous);
     let [batch, time, width] = cells.meta.shape().dims();
-    let Division { rows, count, units, kept } = Division::new(&cells.client, batch, width);
+    let Division { rows, count, units, kept } = Division::new(&cells.client, batch, width, most);
     let of_sums = empty(&cells, [batch, time, 4 * width]);
     let [of_first_cell, of_first_hidden] = [(); 2].map(|()| empty(&cells, [batch, width]));
     let client = cells.client.clone();

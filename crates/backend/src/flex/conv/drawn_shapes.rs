@@ -37,8 +37,13 @@ impl Draws {
     }
 }
 
+/// Input, weight and bias.
+fn tensors(input: [usize; 4], weight: [usize; 4]) -> [FlexTensor; 3] {
+    [normal(input, 1), normal(weight, 2), normal([weight[0]], 3)]
+}
+
 /// Input, weight, bias and options.
-fn convolution(case: u64) -> (FlexTensor, FlexTensor, FlexTensor, Conv2dOptions) {
+fn convolution(case: u64) -> ([FlexTensor; 3], Conv2dOptions) {
     let mut draws = Draws::new(case);
     let (inputs, outputs) = (draws.of(&[1, 2, 3, 16, 17, 32]), draws.of(&[1, 5, 16, 24, 32]));
     let usual = draws.of(&[true, false]);
@@ -51,9 +56,7 @@ fn convolution(case: u64) -> (FlexTensor, FlexTensor, FlexTensor, Conv2dOptions)
     let room = draws.pair(&[1, 2, 3, 5, 8, 13]);
     let [height, width] = [0, 1].map(|axis| kernel[axis] + room[axis]);
     let batch = draws.of(&[1, 1, 2, 5]);
-    let input = normal([batch, inputs, height, width], 1);
-    let weight = normal([outputs, inputs, kernel[0], kernel[1]], 2);
-    (input, weight, normal([outputs], 3), options)
+    (tensors([batch, inputs, height, width], [outputs, inputs, kernel[0], kernel[1]]), options)
 }
 
 /// Fails unless the largest difference is a ten-thousandth of the largest value at most.
@@ -79,7 +82,7 @@ const ALL: Conv2dParents<bool> = Conv2dParents { input: true, weight: true, bias
 #[test]
 fn convolutions_equal_the_default_body() {
     for case in 0..80 {
-        let (input, weight, bias, options) = convolution(case);
+        let ([input, weight, bias], options) = convolution(case);
         let what = format!("case {case}: {:?} {options:?}", input.layout().shape());
         let arguments = || (input.clone(), weight.clone(), Some(bias.clone()));
         let (x, w, b) = arguments();
@@ -103,11 +106,41 @@ fn convolutions_equal_the_default_body() {
     }
 }
 
+/// Holds convolution with pooling, and its gradients, against the default bodies.
+#[track_caller]
+fn assert_pooled_close(what: &str, [input, weight, bias]: [FlexTensor; 3], options: Conv2dOptions) {
+    let arguments = || (input.clone(), weight.clone(), bias.clone());
+    let (x, w, b) = arguments();
+    let (output, indices) = conv2d_relu_max_pool::composed::<Flex>(x, w, b, &options);
+    let gradient = normal(output.layout().shape().dims::<4>(), 4);
+    let saved = |output| {
+        let (input, weight, _) = arguments();
+        Conv2dSaved::<Flex> { input, weight, output: Some(output), options, wanted: ALL }
+    };
+    let gradients =
+        conv2d_relu_max_pool::composed_backward(saved(output.clone()), indices, gradient.clone());
+    for level in Level::all() {
+        let what = format!("{what} at {level:?}");
+        let (x, w, b) = arguments();
+        let (ours, places) = conv::forward_and_pool_at(level, x, w, b, &options);
+        assert_close(&what, ours.clone(), output.clone());
+        let ours = conv::backward_of_pool_at(level, saved(ours), places, gradient.clone());
+        assert_all_close(&what, ours, gradients.clone());
+    }
+}
+
+/// So many channels that Winograd's algorithm divides the outputs among tasks, and the products of a chunk.
+#[test]
+fn a_wide_convolution_with_pooling_equals_the_default_body() {
+    let options = Conv2dOptions { padding: [1, 1], ..Default::default() };
+    assert_pooled_close("wide", tensors([1, 336, 9, 6], [368, 336, 3, 3]), options);
+}
+
 #[test]
 fn convolutions_with_pooling_equal_the_default_body() {
     let (mut checked, mut odd_by_winograd) = (0, 0);
     for case in 280..360 {
-        let (input, weight, bias, options) = convolution(case);
+        let ([input, weight, bias], options) = convolution(case);
         let what = format!("case {case}: {:?} {options:?}", input.layout().shape());
         let [_, _, height, width] = input.layout().shape().dims();
         let [_, _, rows, columns] = weight.layout().shape().dims();
@@ -119,27 +152,7 @@ fn convolutions_with_pooling_equal_the_default_body() {
             Maps::forward(geometry).is_some() && geometry.output.iter().any(|size| size % 2 == 1)
         });
         odd_by_winograd += usize::from(maps.is_some());
-        let arguments = || (input.clone(), weight.clone(), bias.clone());
-        let (x, w, b) = arguments();
-        let (output, indices) = conv2d_relu_max_pool::composed::<Flex>(x, w, b, &options);
-        let gradient = normal(output.layout().shape().dims::<4>(), 4);
-        let saved = |output| {
-            let (input, weight, _) = arguments();
-            Conv2dSaved::<Flex> { input, weight, output: Some(output), options, wanted: ALL }
-        };
-        let gradients = conv2d_relu_max_pool::composed_backward(
-            saved(output.clone()),
-            indices,
-            gradient.clone(),
-        );
-        for level in Level::all() {
-            let what = format!("{what} at {level:?}");
-            let (x, w, b) = arguments();
-            let (ours, places) = conv::forward_and_pool_at(level, x, w, b, &options);
-            assert_close(&what, ours.clone(), output.clone());
-            let ours = conv::backward_of_pool_at(level, saved(ours), places, gradient.clone());
-            assert_all_close(&what, ours, gradients.clone());
-        }
+        assert_pooled_close(&what, [input, weight, bias], options);
     }
     // A window at the edge of odd maps lies in half a tile of Winograd's.
     assert!(checked >= 40 && odd_by_winograd >= 5, "{checked} shapes, {odd_by_winograd} of these");
