@@ -90,7 +90,8 @@ fn fit(epochs: usize, file: &Path) -> anyhow::Result<f32> {
     let wave = Wave::new(&Initializer::seeded(0, &device));
     let mut trainer = Trainer::new(wave, config, &device, &mut print, Stop::default())?;
     while let Some(epoch) = trainer.next_epoch() {
-        for start in epoch.batches((0..SAMPLES).step_by(BATCH)) {
+        // From where a run that resumes was stopped.
+        for start in epoch.batches((0..SAMPLES).step_by(BATCH).skip(epoch.position)) {
             let samples = BATCH.min(SAMPLES - start); // the last batch is smaller
             let outputs = trainer.model().forward(x.clone().narrow(0, start, samples));
             let losses = squared_error(outputs, y.clone().narrow(0, start, samples));

@@ -25,7 +25,8 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The prediction for each row, such as `line 2: setosa (0.998)`, then the rows that cannot be read.
+/// The prediction for each row, such as `line 2: setosa (0.998)`, then the rows that cannot be read, and
+/// what else there is to know, such as categories that were not in the training file.
 fn predict(model: &str, rows: &str) -> anyhow::Result<Vec<String>> {
     let (device, _) = device::open()?;
     let model = Model::<Selected>::read(model, &device)?;
@@ -41,7 +42,8 @@ fn predict(model: &str, rows: &str) -> anyhow::Result<Vec<String>> {
     };
     let predicted = rows.lines.iter().zip(model.predict_rows(&rows.features)?).map(told);
     let refused = rows.refused.iter().map(|(line, error)| format!("line {line}: {error}"));
-    Ok(predicted.chain(refused).collect())
+    let notes = rows.notes.iter().map(|note| format!("note: {note}"));
+    Ok(predicted.chain(refused).chain(notes).collect())
 }
 
 #[test]

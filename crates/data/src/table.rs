@@ -98,7 +98,8 @@ impl Table {
         Ok(Self { features, targets, lines: Vec::new() })
     }
 
-    fn fingerprint(&self) -> String {
+    /// A hash of all features and targets.
+    pub fn fingerprint(&self) -> String {
         /// Values that a thread hashes at a time; part of the hash, which runs keep.
         const CHUNK: usize = 1 << 20;
         let features: String = self.features.par_chunks(CHUNK).map(sha256_hex_of_values).collect();
@@ -115,7 +116,15 @@ impl Table {
     }
 
     /// The samples of these indices.
-    pub(crate) fn select(&self, rows: &[usize]) -> Result<Self, DataError> {
+    ///
+    /// # Errors
+    ///
+    /// Where there is no memory for them.
+    ///
+    /// # Panics
+    ///
+    /// If an index is not below the number of samples.
+    pub fn select(&self, rows: &[usize]) -> Result<Self, DataError> {
         let width = self.features.len() / self.rows().max(1);
         let mut features = matrix(rows.len(), width)?;
         for &row in rows {

@@ -90,8 +90,13 @@ impl<B: Backend> Model<B> {
         path: &Path,
         device: &B::Device,
     ) -> Result<Self, InferenceError> {
+        let is_there = file.metadata.get("architecture").is_some();
         let description: Description = serde_json::from_value(file.metadata).map_err(|error| {
-            InferenceError::Description { path: path.to_owned(), reason: error.to_string() }
+            let reason = match is_there {
+                true => error.to_string(),
+                false => "it holds weights without a description".to_owned(),
+            };
+            InferenceError::Description { path: path.to_owned(), reason }
         })?;
         description
             .check()

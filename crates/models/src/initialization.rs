@@ -105,11 +105,7 @@ impl<B: Backend> Initializer<B> {
     }
 
     /// The weight of a layer in PyTorch's layout: `shape` is outputs, inputs, and the kernel's sides.
-    pub(crate) fn weight<const D: usize>(
-        &self,
-        law: Law,
-        shape: [usize; D],
-    ) -> Param<Tensor<B, D>> {
+    pub fn weight<const D: usize>(&self, law: Law, shape: [usize; D]) -> Param<Tensor<B, D>> {
         let area: f64 = shape[2..].iter().map(|&size| size as f64).product();
         let [fan_out, fan_in] = [shape[0], shape[1]].map(|channels| channels as f64 * area);
         self.draw("weight", shape, Spread::of(law, fan_in, fan_out), |index| index)
@@ -117,12 +113,7 @@ impl<B: Backend> Initializer<B> {
 
     /// The weight of a dense layer, `[inputs, outputs]`: the transpose of [`weight`](Self::weight),
     /// also in memory, since some backends multiply views of matrices wrongly.
-    pub(crate) fn dense_weight(
-        &self,
-        law: Law,
-        inputs: usize,
-        outputs: usize,
-    ) -> Param<Tensor<B, 2>> {
+    pub fn dense_weight(&self, law: Law, inputs: usize, outputs: usize) -> Param<Tensor<B, 2>> {
         let [rows, columns] = [inputs, outputs].map(|size| size as u64);
         let in_pytorchs_layout = |index: u64| index % columns * rows + index / columns;
         let spread = Spread::of(law, inputs as f64, outputs as f64);
@@ -130,7 +121,7 @@ impl<B: Backend> Initializer<B> {
     }
 
     /// The bias of a layer, `[outputs]`.
-    pub(crate) fn bias(&self, law: Law, outputs: usize, fan_in: usize) -> Param<Tensor<B, 1>> {
+    pub fn bias(&self, law: Law, outputs: usize, fan_in: usize) -> Param<Tensor<B, 1>> {
         match law {
             Law::Pytorch => self.uniform("bias", [outputs], 1.0 / (fan_in.max(1) as f64).sqrt()),
             Law::Keras | Law::He => self.fixed([outputs], |_| 0.0),
@@ -138,7 +129,7 @@ impl<B: Backend> Initializer<B> {
     }
 
     /// A parameter that is not drawn, with a value for each position.
-    pub(crate) fn fixed<const D: usize>(
+    pub fn fixed<const D: usize>(
         &self,
         shape: [usize; D],
         value: impl Fn(usize) -> f32,
@@ -150,7 +141,7 @@ impl<B: Backend> Initializer<B> {
     }
 
     /// Uniform in `[-bound, bound)`.
-    pub(crate) fn uniform<const D: usize>(
+    pub fn uniform<const D: usize>(
         &self,
         name: &str,
         shape: [usize; D],
@@ -160,7 +151,7 @@ impl<B: Backend> Initializer<B> {
     }
 
     /// Normal with mean 0.
-    pub(crate) fn normal<const D: usize>(
+    pub fn normal<const D: usize>(
         &self,
         name: &str,
         shape: [usize; D],

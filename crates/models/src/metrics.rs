@@ -46,8 +46,13 @@ pub struct Evaluation<B: Backend> {
 }
 
 impl<B: Backend> Evaluation<B> {
-    /// An empty sum of the loss and `metrics`.
+    /// An empty sum of the loss, which is called `loss`, and of `metrics`.
+    ///
+    /// # Panics
+    ///
+    /// If one of them is called `loss` too.
     pub fn new(metrics: &[(&'static str, Reduction)], device: &B::Device) -> Self {
+        assert!(metrics.iter().all(|&(name, _)| name != "loss"), "the mean loss is called `loss`");
         let mut all = vec![("loss", Reduction::Mean)];
         all.extend_from_slice(metrics);
         let sums = vec![Tensor::zeros([1], device); all.len()];
@@ -127,8 +132,13 @@ impl<B: Backend> Evaluation<B> {
 /// - `logits`: `[batch, classes]`
 /// - `targets`: `[batch]`, in `0..classes`
 /// - returns: `[batch]`
+///
+/// # Panics
+///
+/// If there is not a target for each sample.
 pub fn hits<B: Backend>(logits: Tensor<B, 2>, targets: Tensor<B, 1, Int>) -> Tensor<B, 1> {
     let [batch, _] = logits.dims();
+    assert_eq!(targets.dims(), [batch], "a target for each sample"); // one alone would go for all
     logits.argmax(1).reshape([batch]).equal(targets).float()
 }
 
@@ -137,7 +147,12 @@ pub fn hits<B: Backend>(logits: Tensor<B, 2>, targets: Tensor<B, 1, Int>) -> Ten
 /// - `logits`: `[batch]`
 /// - `targets`: `[batch]`, 0 or 1
 /// - returns: `[batch]`
+///
+/// # Panics
+///
+/// If there is not a target for each sample.
 pub fn binary_hits<B: Backend>(logits: Tensor<B, 1>, targets: Tensor<B, 1>) -> Tensor<B, 1> {
+    assert_eq!(targets.dims(), logits.dims(), "a target for each sample");
     logits.greater_elem(0.0).float().equal(targets).float()
 }
 

@@ -6,7 +6,7 @@ use backend::{Backend, NAME, arithmetic};
 use burn::tensor::Tensor;
 use data::{
     Batching, DataError, ImageLoader, ImagePreprocessing, ImageShape, ImageSource, Residency,
-    Table, TableBatch, TableLoader, TableTargets, Targets, Task,
+    Table, TableBatch, TableLoader, Targets, Task,
     augment::{AugmentOptions, Augmentation, Augmented},
 };
 use models::{Pass, Vgg, weights};
@@ -234,11 +234,9 @@ impl<B: Backend> Features<'_, B> {
 }
 
 fn from_rows<B: Backend>(batch: TableBatch<B>, shape: [usize; 3]) -> Augmented<B> {
-    let TableTargets::Classes(labels) = batch.targets else {
-        unreachable!("`open` made a table of several classes");
-    };
     let [channels, height, width] = shape;
     let images = batch.features.reshape([-1, channels as i32, height as i32, width as i32]);
+    let labels = batch.targets.classes(); // as `open` made them
     Augmented { images, labels, mixed: None, part: batch.part }
 }
 

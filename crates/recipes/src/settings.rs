@@ -268,8 +268,10 @@ mod tests {
         let resume = include_str!("cli/resume.rs");
         let doc = resume.split_once("/// Make the run longer").unwrap().1;
         let doc = doc.split_once("#[arg").unwrap().0;
-        let failure = refuse_changes(&json!({"a": 1}), &json!({"a": 2})).unwrap_err();
+        let failure =
+            refuse_changes(Path::new("a run"), &json!({"a": 1}), &json!({"a": 2})).unwrap_err();
         let help = failure.problems[0].help.clone().unwrap();
+        assert!(help.ends_with("begin another run: recipes train 'a run/config.toml'"), "{help}");
         for name in may_change() {
             // With a value, where it stands in an example.
             let (quoted, set) = (name.clone(), name.trim_end_matches('`').to_owned() + "=");
@@ -285,7 +287,7 @@ mod tests {
     #[test]
     fn what_is_new_or_gone_is_a_change() {
         let (with, without) = (json!({"data": {"seed": 1}}), json!({"data": {}}));
-        assert!(refuse_changes(run, &with, &without).is_err());
-        assert!(refuse_changes(run, &without, &with).is_err());
+        assert!(refuse_changes(Path::new("run"), &with, &without).is_err());
+        assert!(refuse_changes(Path::new("run"), &without, &with).is_err());
     }
 }

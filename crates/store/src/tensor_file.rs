@@ -79,7 +79,7 @@ impl TensorFile {
     /// # Errors
     ///
     /// Where the file cannot be read, is damaged, or holds numbers of another type.
-    pub fn read(path: &Path) -> Result<Self, StoreError> {
+    pub fn read(path: impl AsRef<Path>) -> Result<Self, StoreError> {
         Self::read_where(path, |_| true)
     }
 
@@ -89,7 +89,11 @@ impl TensorFile {
     /// # Errors
     ///
     /// As [`TensorFile::read`].
-    pub fn read_where(path: &Path, wanted: impl Fn(&str) -> bool) -> Result<Self, StoreError> {
+    pub fn read_where(
+        path: impl AsRef<Path>,
+        wanted: impl Fn(&str) -> bool,
+    ) -> Result<Self, StoreError> {
+        let path = path.as_ref();
         let bytes = fs::read(path).map_err(StoreError::io("read", path))?;
         parse(&bytes, path, wanted)
     }
@@ -99,7 +103,8 @@ impl TensorFile {
     /// # Errors
     ///
     /// Where the system refuses.
-    pub fn write(&self, path: &Path) -> Result<(), StoreError> {
+    pub fn write(&self, path: impl AsRef<Path>) -> Result<(), StoreError> {
+        let path = path.as_ref();
         write_whole(path, &self.to_bytes(path)?)
     }
 

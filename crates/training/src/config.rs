@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::{Value, json};
+
 use crate::{
     CheckpointConfig, Group, Monitor, OptimizerConfig, RunLength, ScheduleConfig, ScheduleKind,
 };
@@ -46,9 +48,9 @@ pub struct TrainerConfig {
     pub keep_best: bool,
     /// When checkpoints are written, if the observer keeps them; by default after each epoch.
     pub checkpoint: CheckpointConfig,
-    /// Hashes, by name, of what the run depends on besides its settings, such as its data and frozen
-    /// weights. A run does not resume from a checkpoint that depends on something else; by default it
-    /// depends on nothing.
+    /// Hashes, by name, of what the run depends on besides these settings, such as its data, its frozen
+    /// weights, and settings of its own. A run does not resume from a checkpoint that depends on something
+    /// else; by default it depends on nothing.
     pub rests_on: BTreeMap<String, String>,
     /// What the percentage of the device's peak is computed from; without it none is reported.
     pub work: Option<Work>,
@@ -125,6 +127,33 @@ impl TrainerConfig {
         without_effect
             .map(|(_, setting)| format!("{setting} has no effect: there is no validation split"))
             .collect()
+    }
+
+    /// The settings on which updates depend, and which therefore a resumed run can't change: by name,
+    /// those of the optimizer and of the schedule each.
+    pub(crate) fn of_updates(&self) -> BTreeMap<String, Value> {
+        let Self { groups, clip_norm, ema, monitor, minimum_improvement, .. } = self;
+        let groups: Vec<Value> = groups
+            .iter()
+            .map(|group| json!({ group.prefix.as_str(): group.learning_rate_factor }))
+            .collect();
+        let mut settings = BTreeMap::from(
+            [
+                ("groups", json!(groups)),
+                ("clip_norm", json!(clip_norm)),
+                ("ema", json!(ema)),
+                ("monitor.higher_is_better", json!(monitor.higher_is_better)),
+                ("minimum_improvement", json!(minimum_improvement)),
+            ]
+            .map(|(name, value)| (name.to_owned(), value)),
+        );
+        for (table, values) in
+            [("optimizer", json!(self.optimizer)), ("schedule", json!(self.schedule))]
+        {
+            let values = values.as_object().into_iter().flatten();
+            settings.extend(values.map(|(key, value)| (format!("{table}.{key}"), value.clone())));
+        }
+        settings
     }
 
     /// How long the whole run is.

@@ -36,6 +36,9 @@ pub(super) fn decode_pixels(
     how: Resize,
     pixels: &mut [u8],
 ) -> Result<(), BadImage> {
+    if ![1, 3].contains(&shape.channels) {
+        return Err(BadImage::Channels { channels: shape.channels });
+    }
     match bytes.len() as u64 {
         0 => Err(BadImage::Empty),
         bytes if bytes > MAX_BYTES => Err(BadImage::TooLong { bytes }),
@@ -180,5 +183,21 @@ mod tests {
         assert!(!allowed(20_000, 20_000, 30_000_000), "beyond all limits");
         assert!(!allowed(u32::MAX, u32::MAX, usize::MAX));
         assert!(!allowed(0, 5, 60) && !allowed(5, 0, 60));
+    }
+    #[test]
+    fn an_image_is_grey_or_in_colour() {
+        let image = image::GrayImage::from_pixel(2, 2, image::Luma([200]));
+        let mut png = Cursor::new(Vec::new());
+        image.write_to(&mut png, ImageFormat::Png).unwrap();
+        let decoded = |channels| {
+            let shape = ImageShape { channels, height: 1, width: 1 };
+            let mut pixels = vec![0; shape.bytes()];
+            decode_pixels(png.get_ref(), shape, Resize::Stretch, &mut pixels).map(|()| pixels)
+        };
+        assert_eq!(decoded(3).unwrap(), [200; 3]);
+        for channels in [0, 2, 4] {
+            let error = decoded(channels).unwrap_err();
+            assert!(matches!(error, BadImage::Channels { .. }), "{error}");
+        }
     }
 }

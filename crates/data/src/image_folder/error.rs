@@ -271,6 +271,12 @@ pub enum BadImage {
         /// The size of the file.
         bytes: usize,
     },
+    /// The pixels are to be of neither grey nor colour.
+    #[error("cannot become an image of {channels} channels: grey has 1, colour has 3")]
+    Channels {
+        /// What was asked for.
+        channels: usize,
+    },
     /// The decoder refuses it.
     #[error("cannot be decoded: {0}")]
     Decode(String),
@@ -291,6 +297,7 @@ impl BadImage {
         match self {
             Self::Read(_) => "check that the file exists and may be read",
             Self::Format { .. } => "convert it to PNG or JPEG",
+            Self::Channels { .. } => "decode it by other means, or use 1 or 3 channels",
             Self::TooLarge { .. } | Self::TooLong { .. } => "scale it down",
             Self::Empty | Self::Truncated => "copy the file again from where it came",
             Self::NotAnImage | Self::NoPixels { .. } | Self::Decode(_) | Self::Panic => {

@@ -137,6 +137,30 @@ impl<B: Backend> TableTargets<B> {
         }
     }
 
+    /// The labels of several classes: `[batch]`.
+    ///
+    /// # Panics
+    ///
+    /// If the task is not [`Task::Multiclass`].
+    pub fn classes(self) -> Tensor<B, 1, Int> {
+        match self {
+            Self::Classes(labels) => labels,
+            Self::Binary(_) | Self::Values(_) => panic!("targets of a multiclass task"),
+        }
+    }
+
+    /// The values of a regression: `[batch]`.
+    ///
+    /// # Panics
+    ///
+    /// If the task is not [`Task::Regression`].
+    pub fn values(self) -> Tensor<B, 1> {
+        match self {
+            Self::Values(values) => values,
+            Self::Binary(_) | Self::Classes(_) => panic!("targets of a regression"),
+        }
+    }
+
     fn map(
         &self,
         numbers: impl FnOnce(Tensor<B, 1>) -> Tensor<B, 1>,
@@ -187,8 +211,7 @@ mod tests {
     fn seen(order: Order, micro_batch: usize, first_step: usize) -> Vec<(Vec<i64>, Part)> {
         let loader = loader(order, micro_batch);
         let read = |batch: TableBatch<Selected>| {
-            let TableTargets::Classes(labels) = batch.targets else { panic!("labels") };
-            let labels: Vec<i64> = labels.into_data().iter().collect();
+            let labels: Vec<i64> = batch.targets.classes().into_data().iter().collect();
             let features: Vec<f32> = batch.features.into_data().iter().collect();
             let expected =
                 labels.iter().flat_map(|&label| [2.0 * label as f32, 2.0 * label as f32 + 1.0]);

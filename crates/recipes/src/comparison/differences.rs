@@ -55,10 +55,9 @@ pub(super) fn differences(rows: &[Row]) -> BTreeMap<String, Vec<Value>> {
             .any(|other| other.settings == row.settings || other.has_other_data(row))
     };
     if (1..rows.len()).any(is_told_by_data) {
-        let beginning =
-            |row: &Row| row.data[0].as_str().map(|hash| hash.chars().take(DIGITS).collect());
-        let hashes = rows.iter().map(|row| beginning(row).map_or(Value::Null, Value::String));
-        found.insert("data".to_owned(), hashes.collect());
+        let beginning = |hash: &String| Value::String(hash.chars().take(DIGITS).collect());
+        let hash = |row: &Row| row.samples[0].hash.as_ref().map_or(Value::Null, beginning);
+        found.insert("data".to_owned(), rows.iter().map(hash).collect());
     }
     found
 }

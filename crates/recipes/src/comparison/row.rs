@@ -57,11 +57,30 @@ pub(crate) struct Row {
     #[serde(skip)]
     pub(super) settings: BTreeMap<String, Value>,
     #[serde(skip)]
-    pub(super) data: Vec<Value>, // the hash of each run's samples
-    #[serde(skip)]
-    pub(super) sources: Vec<String>, // the hashes of what those were chosen from, where they are known
+    pub(super) samples: Vec<Samples>, // of each run
     #[serde(skip)]
     pub(super) order: Vec<String>, // of the metrics, for display
+}
+
+/// What a run learnt from, by hashes, where they are known.
+#[derive(Debug)]
+pub(super) struct Samples {
+    seed: u64,
+    pub(super) hash: Option<String>,
+    /// Of what they were chosen from.
+    source: Option<String>,
+}
+
+impl Samples {
+    fn of(run: &Finished) -> Self {
+        let hash = run.data().as_str().map(str::to_owned);
+        Self { seed: run.summary.seed, hash, source: run.source().map(str::to_owned) }
+    }
+}
+
+/// Whether both are known and differ.
+fn differ(hash: &Option<String>, other: &Option<String>) -> bool {
+    hash.as_ref().zip(other.as_ref()).is_some_and(|(hash, other)| hash != other)
 }
 
 impl Row {
@@ -80,35 +99,30 @@ impl Row {
     pub(super) fn learnt_the_same(&self, other: &Self) -> bool {
         let are_at = |row: &Self, key: &str| row.settings.get(key).cloned();
         let same_paths = || DATA.iter().all(|key| are_at(self, key) == are_at(other, key));
-        let same_data = || {
-            let mut equal = self.compared_data(other).peekable();
-            equal.peek().is_some() && equal.all(|equal| equal)
-        };
-        self.task() == other.task() && (same_paths() || same_data())
+        self.task() == other.task() && (same_paths() || self.has_same_samples(other) == Some(true))
     }
 
-    /// Whether the samples of a run here and one there are the same, for each two of which that is
-    /// known, and whose seeds do not choose others.
-    fn compared_data(&self, other: &Self) -> impl Iterator<Item = bool> {
+    /// Each run's samples here with each there.
+    fn pairs<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = (&'a Samples, &'a Samples)> {
+        self.samples.iter().flat_map(|here| other.samples.iter().map(move |there| (here, there)))
+    }
+
+    /// Whether all runs whose seeds do not choose other samples had the same; none where that is not known
+    /// of any.
+    fn has_same_samples(&self, other: &Self) -> Option<bool> {
         let any_seed = !seed_chooses_samples(&self.settings);
-        self.known_data().flat_map(move |(seed, data)| {
-            let alike = other.known_data().filter(move |&(other, _)| any_seed || seed == other);
-            alike.map(move |(_, other)| data == other)
-        })
-    }
-
-    /// The seed of each run and the hash of its samples, where it is known.
-    fn known_data(&self) -> impl Iterator<Item = (u64, &Value)> {
-        self.seeds.iter().copied().zip(&self.data).filter(|(_, data)| !data.is_null())
+        let alike = self.pairs(other).filter(|(here, there)| any_seed || here.seed == there.seed);
+        let equal =
+            alike.filter_map(|(here, there)| Some(here.hash.as_ref()? == there.hash.as_ref()?));
+        equal.reduce(|all, equal| all && equal)
     }
 
     /// Whether rows that learnt the same share no seed, and each chose its own samples.
     pub(super) fn has_samples_of_other_seeds(&self, other: &Self) -> bool {
-        let is_other = |(_, data)| other.known_data().any(|(_, other)| data != other);
         self.learnt_the_same(other)
             && seed_chooses_samples(&self.settings)
-            && !self.seeds.iter().any(|seed| other.seeds.contains(seed))
-            && self.known_data().any(is_other)
+            && self.pairs(other).all(|(here, there)| here.seed != there.seed)
+            && self.pairs(other).any(|(here, there)| differ(&here.hash, &there.hash))
     }
 
     /// Whether a run here had other samples than one there, though both name the same: those that the
@@ -116,18 +130,17 @@ impl Row {
     pub(super) fn has_other_data(&self, other: &Self) -> bool {
         // Of a text nothing else decides, but the vocabulary of the run that it began with.
         let is_text = self.settings.get("data.source").is_some_and(|source| source == "text");
-        let asked = |row: &'_ Self| -> Vec<(String, Value)> {
-            let is_of_data = |key: &str| key.starts_with("data.") && !BESIDE.contains(&key);
-            let keys = row.settings.iter().filter(|(key, _)| is_of_data(key) || *key == EMBEDDING);
-            keys.map(|(key, value)| (key.clone(), value.clone())).collect()
-        };
         self.learnt_the_same(other)
-            && (is_text || asked(self) == asked(other))
-            && (self.compared_data(other).any(|equal| !equal) || self.has_other_source(other))
+            && (is_text || self.asked_for() == other.asked_for())
+            && (self.has_same_samples(other) == Some(false)
+                || self.pairs(other).any(|(here, there)| differ(&here.source, &there.source)))
     }
 
-    fn has_other_source(&self, other: &Self) -> bool {
-        self.sources.iter().any(|source| other.sources.iter().any(|other| other != source))
+    /// The settings on which the hash of the samples depends.
+    fn asked_for(&self) -> BTreeMap<&str, &Value> {
+        let is_of_data = |key: &str| key.starts_with("data.") && !BESIDE.contains(&key);
+        let settings = self.settings.iter().map(|(key, value)| (key.as_str(), value));
+        settings.filter(|&(key, _)| is_of_data(key) || key == EMBEDDING).collect()
     }
 
     /// - `group`: at least one run, each with another seed
@@ -156,8 +169,7 @@ impl Row {
             seconds: spread(&|run| run.summary.seconds),
             samples_per_second: spread(&|run| run.summary.samples_per_second()),
             settings: group[0].settings.clone(),
-            data: group.iter().map(|run| run.data().clone()).collect(),
-            sources: group.iter().filter_map(|run| run.source()).map(str::to_owned).collect(),
+            samples: group.iter().map(|&run| Samples::of(run)).collect(),
             order,
         }
     }

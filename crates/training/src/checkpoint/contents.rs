@@ -50,6 +50,9 @@ pub(crate) struct SavedState {
     keep_best: bool,
     /// As in [`TrainerConfig`].
     rests_on: BTreeMap<String, String>,
+    /// Those on which an update depends, by name; none in a checkpoint of before they were kept.
+    #[serde(default)]
+    settings: BTreeMap<String, serde_json::Value>,
     /// Sums on the device, which are f32 and therefore exact as f64.
     interval_loss: f64,
     update_loss: f64,
@@ -127,6 +130,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
                 averages: config.ema.is_some(),
                 keep_best: config.keep_best,
                 rests_on: config.rests_on.clone(),
+                settings: config.of_updates(),
                 interval_loss: self.interval_loss.clone().into_scalar().elem(),
                 update_loss: self.update_loss.clone().into_scalar().elem(),
                 gradient_norm: Some(self.gradient_norm()).filter(|norm| norm.is_finite()),
@@ -216,8 +220,9 @@ impl SavedState {
 
     /// Checks that the run continues as it began.
     fn check(&self, config: &TrainerConfig) -> Result<(), String> {
-        for (name, hash) in &self.rests_on {
-            if config.rests_on.get(name) != Some(hash) {
+        let names = self.rests_on.keys().chain(config.rests_on.keys());
+        for name in names {
+            if self.rests_on.get(name) != config.rests_on.get(name) {
                 return Err(format!("{name} have changed since it began"));
             }
         }
@@ -249,7 +254,12 @@ impl SavedState {
                 return Err(format!("it began {then} {what} and would continue {now}"));
             }
         }
-        Ok(())
+        let now = config.of_updates();
+        let changed = self.settings.iter().find(|&(name, then)| now.get(name) != Some(then));
+        match changed {
+            Some((name, then)) => Err(format!("its `{name}` was {then} and is {}", now[name])),
+            None => Ok(()),
+        }
     }
 }
 

@@ -65,6 +65,14 @@ pub struct Trainer<'run, B: AutodiffBackend, M: AutodiffModule<B>> {
     keeps: bool,       // whether there are checkpoints, which the first process writes
     shelf: Option<Shelf>,
     kept: Option<(u64, usize)>, // the place of the last checkpoint
+    warned: Warned,
+}
+
+/// What this process has warned of, which it does once.
+#[derive(Default)]
+struct Warned {
+    of_another_length: bool,
+    of_no_number: bool,
 }
 
 impl<B: AutodiffBackend, M: AutodiffModule<B>> fmt::Debug for Trainer<'_, B, M> {
@@ -124,6 +132,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
             keeps: false,
             shelf: None,
             kept: None,
+            warned: Warned::default(),
         };
         trainer.begin_or_resume()?;
         trainer.began_at = trainer.step_number();
@@ -295,14 +304,14 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         }
         match &validation {
             None => self.warn_of_no_validation()?,
-            Some(metrics) if !metrics.contains_key(&self.config.monitor.metric) => {
-                return Err(TrainError::NotMeasured {
-                    monitored: self.config.monitor.metric.clone(),
-                    metrics: metrics.keys().cloned().collect(),
+            Some(metrics) => match metrics.get(&self.config.monitor.metric) {
+                Some(value) => self.warn_of_no_number(*value)?,
+                None => {
+                    let monitored = self.config.monitor.metric.clone();
+                    let metrics = metrics.keys().cloned().collect();
+                    return Err(TrainError::NotMeasured { monitored, metrics }.into());
                 }
-                .into());
-            }
-            Some(_) => {}
+            },
         }
         if !cut {
             self.warn_of_another_length()?;

@@ -170,15 +170,35 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         Ok(())
     }
 
-    /// Warns, at the end of the first epoch, where it had more or fewer updates than was promised.
-    pub(super) fn warn_of_another_length(&mut self) -> Result<(), TrainError> {
-        let (record, promised) = (&self.state.record, self.config.steps_per_epoch);
-        if record.epochs_ended > 0 || record.position == promised {
+    /// Warns of the first epoch in which validation measured no number.
+    pub(super) fn warn_of_no_number(&mut self, monitored: f64) -> Result<(), TrainError> {
+        if !monitored.is_nan() || std::mem::replace(&mut self.warned.of_no_number, true) {
             return Ok(());
         }
         let message = format!(
-            "the epoch had {} updates, and `steps_per_epoch` is {promised}, from which the length of \
-             the run and its learning-rate schedule follow",
+            "the validation's `{}` is not a number, so this epoch is not taken for a better one",
+            self.config.monitor.metric
+        );
+        self.tell(&Event::Warning { message })
+    }
+
+    /// Warns, at the end of an epoch, where it had more or fewer updates than was promised.
+    pub(super) fn warn_of_another_length(&mut self) -> Result<(), TrainError> {
+        let (record, promised) = (&self.state.record, self.config.steps_per_epoch);
+        let differs = record.position != promised;
+        if !differs || std::mem::replace(&mut self.warned.of_another_length, true) {
+            return Ok(());
+        }
+        let resumed = self.began_at > record.step.saturating_sub(record.position as u64);
+        let consequence = match resumed {
+            true => {
+                "so the run does not end as if it had not been stopped: a loop goes on with the \
+                     batch at `Epoch::position`"
+            }
+            false => "from which the length of the run and its learning-rate schedule follow",
+        };
+        let message = format!(
+            "the epoch had {} updates, and `steps_per_epoch` is {promised}, {consequence}",
             record.position
         );
         self.tell(&Event::Warning { message })

@@ -10,7 +10,7 @@ use burn::{
 };
 use serde_json::{Value, json};
 use store::{StoredTensor, TensorFile, sha256_hex};
-use training::{Monitor, OptimizerKind, Stop, TrainError, Trainer, TrainerConfig};
+use training::{Monitor, OptimizerKind, ScheduleKind, Stop, TrainError, Trainer, TrainerConfig};
 
 use crate::{
     checkpoints::{Kept, everything, run, stopped},
@@ -152,7 +152,7 @@ fn a_checkpoint_of_other_tensors_is_refused() {
 #[test]
 fn a_checkpoint_of_other_settings_is_refused() {
     type Change = fn(&mut TrainerConfig);
-    let cases: [(Change, &str); 5] = [
+    let cases: [(Change, &str); 10] = [
         (|c| c.optimizer.kind = OptimizerKind::Adam, "its optimizer was NAdam and is Adam"),
         (|c| c.ema = None, "it began with an average of the weights and would continue"),
         (|c| c.loss_scaling = false, "it began with loss scaling and would continue without"),
@@ -161,6 +161,11 @@ fn a_checkpoint_of_other_settings_is_refused() {
             "its epochs were compared by `loss` and would be by `accuracy`",
         ),
         (|c| c.keep_best = false, "it began with keeping the best model and would continue"),
+        (|c| c.optimizer.learning_rate = 5.0, "its `optimizer.learning_rate` was 0.05 and is 5.0"),
+        (|c| c.schedule.kind = ScheduleKind::Plateau, "its `schedule.kind` was \""),
+        (|c| c.clip_norm = Some(77.0), "and is 77.0"),
+        (|c| c.ema = Some(0.125), "and is 0.125"),
+        (|c| c.monitor.higher_is_better = true, "its `monitor.higher_is_better` was false and is"),
     ];
     for (change, expected) in cases {
         let (mut kept, mut settings) = stopped();
@@ -179,10 +184,13 @@ fn a_checkpoint_that_rests_on_something_else_is_refused() {
     let stop = Stop::default();
     stop.request_after(3);
     run(&mut kept, settings.clone(), stop).unwrap();
-    for other in [on("b"), BTreeMap::new()] {
+    let more = BTreeMap::from([("the layers".to_owned(), "c".to_owned())]);
+    let more = more.into_iter().chain(on("a")).collect();
+    for (other, what) in [(on("b"), "data"), (BTreeMap::new(), "data"), (more, "layers")] {
         let other = TrainerConfig { rests_on: other, ..settings.clone() };
         let error = run(&mut kept, other, Stop::default()).unwrap_err();
-        assert!(error.to_string().contains("the data have changed since it began"), "{error}");
+        let expected = format!("the {what} have changed since it began");
+        assert!(error.to_string().contains(&expected), "{error}");
     }
     assert_eq!(run(&mut kept, settings, Stop::default()).unwrap().steps, 10);
 }

@@ -351,6 +351,18 @@ fn an_epoch_of_another_length_than_promised_is_reported_once() {
 }
 
 #[test]
+fn a_validation_that_measures_no_number_is_reported_once() {
+    let mut recorder = Recorder::default();
+    let settings = settings(optimizer(OptimizerKind::Sgd));
+    let validate = || Some(Metrics::from([("loss".to_owned(), f64::NAN)]));
+    let trained =
+        train_validated(&Problem::drawn(), settings, BATCH, &mut recorder, validate).unwrap();
+    assert!(trained.best.is_none());
+    let told = |event: &&Event| matches!(event, Event::Warning { message } if message.starts_with("the validation's `loss` is not a number"));
+    assert_eq!(recorder.0.iter().filter(told).count(), 1);
+}
+
+#[test]
 fn a_setting_out_of_its_range_is_refused_before_anything_begins() {
     let mut settings = settings(optimizer(OptimizerKind::Sgd));
     settings.schedule =
