@@ -126,7 +126,7 @@ fn train(folder: &Path, stop_after: Option<u64>) -> anyhow::Result<Trained<Mlp<S
             preprocessing: Preprocessing::Table(preprocessing),
         };
         let file = model_file(&trained.model, &description);
-        file.write(&folder.join("model.safetensors"))?;
+        file.write(folder.join("model.safetensors"))?;
     }
     Ok(trained)
 }

@@ -65,6 +65,24 @@ impl Peaks {
         }
     }
 
+    /// The faster of each speed here and there: a device that is busy while it is measured is slower.
+    pub fn or_faster(self, other: Self) -> Self {
+        let [bf16, other_bf16] = [self, other].map(|peaks| peaks.bf16_multiply_adds_per_second);
+        Self {
+            multiply_adds_per_second: self
+                .multiply_adds_per_second
+                .max(other.multiply_adds_per_second),
+            bf16_multiply_adds_per_second: bf16.into_iter().chain(other_bf16).reduce(f64::max),
+            copy_bytes_per_second: self.copy_bytes_per_second.max(other.copy_bytes_per_second),
+            upload_bytes_per_second: self
+                .upload_bytes_per_second
+                .max(other.upload_bytes_per_second),
+            download_bytes_per_second: self
+                .download_bytes_per_second
+                .max(other.download_bytes_per_second),
+        }
+    }
+
     /// Measures a device, which takes some seconds.
     pub fn measure<B: Backend>(device: &B::Device) -> Self {
         Self::by::<B>(if COMPUTES_AT_ONCE { PROCESSOR } else { GPU }, device)

@@ -25,7 +25,7 @@ struct Fixture(BTreeMap<String, StoredTensor>);
 impl Fixture {
     fn read() -> Self {
         let path = "tests/golden/augment/fixture.safetensors";
-        Self(TensorFile::read(&Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap().tensors)
+        Self(TensorFile::read(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap().tensors)
     }
 
     /// `[batch, channels, height, width]`

@@ -18,7 +18,7 @@ fn fixture(name: &str) -> PathBuf {
 }
 
 fn expected() -> BTreeMap<String, StoredTensor> {
-    TensorFile::read(&fixture("expected.safetensors")).unwrap().tensors
+    TensorFile::read(fixture("expected.safetensors")).unwrap().tensors
 }
 
 fn read(path: &Path) -> Result<TensorFile, ImportError> {

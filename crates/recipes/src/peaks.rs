@@ -15,7 +15,17 @@ const FILE: &str = "peaks.json";
 /// - `name`: the device's own
 /// - `console`: receives a note if the result cannot be stored
 pub(crate) fn measure(device: &Device, name: &str, console: &Console) -> Peaks {
+    store(Peaks::measure::<Selected>(device), name, console)
+}
+
+/// As [`measure`], but what was faster before stays: the device may be busy now.
+pub(crate) fn measure_again(device: &Device, name: &str, console: &Console) -> Peaks {
     let peaks = Peaks::measure::<Selected>(device);
+    let known = known_peaks(name);
+    store(known.map_or(peaks, |known| peaks.or_faster(known)), name, console)
+}
+
+fn store(peaks: Peaks, name: &str, console: &Console) -> Peaks {
     if let Err(error) = keep(name, peaks) {
         console.note(&format!("the measured peaks could not be stored: {error}"));
     }

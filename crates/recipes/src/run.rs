@@ -294,7 +294,7 @@ impl Observer for Run<'_> {
             }
         }
         let Some(files) = &mut self.files else { return Ok(()) };
-        if !matches!(event, Event::Preparation { .. } | Event::Progress { .. }) {
+        if !event.is_of_a_moment() {
             files.observe(event)?;
         }
         self.start.observer.observe(event)

@@ -138,7 +138,7 @@ impl RunDirectory {
     /// Writes the model.
     pub(crate) fn keep_model(&self, model: &TensorFile) -> Result<(), StoreError> {
         remove(&self.path.join(EVALUATION))?; // of the model from before
-        model.write(&self.path.join(MODEL))
+        model.write(self.path.join(MODEL))
     }
 
     /// Writes the results, the summary last.
@@ -167,7 +167,7 @@ impl RunDirectory {
 
     fn write_settings(&self) -> Result<(), StoreError> {
         if let Some(weights) = &self.initial {
-            weights.write(&self.path.join(INITIAL))?;
+            weights.write(self.path.join(INITIAL))?;
         }
         write_whole(&self.path.join(CONFIG), self.config.toml.as_bytes())?;
         write_json(&self.path.join(ENVIRONMENT), &self.environment)

@@ -58,6 +58,8 @@ pub enum Event {
         /// Steps done.
         step: u64,
     },
+    /// An epoch's steps are done, and validation begins, if there is one.
+    Validating,
     /// An epoch has ended and was validated.
     Epoch {
         /// The epoch that ended.
@@ -123,6 +125,13 @@ pub enum Event {
         /// Steps done.
         step: u64,
     },
+}
+
+impl Event {
+    /// Whether it tells where a run is, and nothing of what it came to: for a display, not for a log.
+    pub fn is_of_a_moment(&self) -> bool {
+        matches!(self, Self::Preparation { .. } | Self::Progress { .. } | Self::Validating)
+    }
 }
 
 /// What is reported at each log interval and at the end, about the steps since the last report.

@@ -211,14 +211,14 @@ impl Exchange {
         self.case.threads = threads;
         let pair = |name: &str, inputs, targets| {
             let tensors = [("inputs".to_owned(), inputs), ("targets".to_owned(), targets)].into();
-            TensorFile { tensors, ..TensorFile::default() }.write(&folder.join(name))
+            TensorFile { tensors, ..TensorFile::default() }.write(folder.join(name))
         };
         if let Some((inputs, targets)) = self.held_out {
             pair("validation.safetensors", inputs, targets)?;
         }
         store::write_whole(&folder.join("case.json"), &serde_json::to_vec_pretty(&self.case)?)?;
         let file = TensorFile { tensors: self.weights, ..TensorFile::default() };
-        file.write(&folder.join("weights.safetensors"))?;
+        file.write(folder.join("weights.safetensors"))?;
         let (inputs, targets) = self.batches.into_iter().unzip();
         Ok(pair("batches.safetensors", stack(inputs)?, stack(targets)?)?)
     }
@@ -229,8 +229,8 @@ pub(crate) fn read(
     folder: &Path,
 ) -> anyhow::Result<(CaseFile, BTreeMap<String, StoredTensor>, Vec<StoredTensor>)> {
     let case = serde_json::from_slice(&std::fs::read(folder.join("case.json"))?)?;
-    let weights = TensorFile::read(&folder.join("weights.safetensors"))?.tensors;
-    let mut batches = TensorFile::read(&folder.join("batches.safetensors"))?.tensors;
+    let weights = TensorFile::read(folder.join("weights.safetensors"))?.tensors;
+    let mut batches = TensorFile::read(folder.join("batches.safetensors"))?.tensors;
     let inputs = batches.remove("inputs").context("the folder has no inputs")?;
     let (shape, values) = inputs.into_parts();
     let each = values.len() / shape[0].max(1);

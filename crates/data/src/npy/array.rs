@@ -18,14 +18,14 @@ pub(super) struct Array {
     /// Values of each row, trailing dimensions being flattened.
     pub(super) width: usize,
     dtype: Dtype,
-    /// The values as in the file, row by row, so that they are in memory once.
+    /// The values as in the file, row by row.
     bytes: Vec<u8>,
 }
 
 impl Array {
     pub(super) fn read(path: &Path) -> Result<Self, DataError> {
         let mut file = BinaryFile::open(path)?;
-        let Header { dtype, shape } = header::read(&mut file, path)?;
+        let Header { dtype, shape, fortran_order } = header::read(&mut file, path)?;
         let length = shape.iter().fold(dtype.bytes(), |bytes, size| bytes.saturating_mul(*size));
         let bytes = file.take(length)?;
         file.end()?;
@@ -35,6 +35,10 @@ impl Array {
             return Err(NpyError::Empty { path: path.to_owned(), shape }.into());
         }
         let width = bytes.len() / dtype.bytes() as usize / rows;
+        let bytes = match fortran_order {
+            true => in_c_order(&bytes, &shape, dtype.bytes() as usize),
+            false => bytes,
+        };
         Ok(Self { path: path.to_owned(), shape, rows, width, dtype, bytes })
     }
 
@@ -97,6 +101,21 @@ impl Array {
     }
 }
 
+/// The values of an array in Fortran order, `size` bytes each, in C order: as pandas saves tables.
+fn in_c_order(bytes: &[u8], shape: &[u64], size: usize) -> Vec<u8> {
+    let mut ordered = Vec::with_capacity(bytes.len());
+    for place in 0..bytes.len() / size {
+        let (mut rest, mut from, mut stride) = (place, 0, bytes.len() / size);
+        for &length in shape.iter().rev() {
+            stride /= length as usize;
+            from += rest % length as usize * stride;
+            rest /= length as usize;
+        }
+        ordered.extend_from_slice(&bytes[from * size..][..size]);
+    }
+    ordered
+}
+
 fn whole(number: f64) -> Option<i64> {
     /// From here on different integers share a float.
     const EXACT: f64 = (1u64 << 53) as f64;
@@ -113,4 +132,18 @@ fn values<const SIZE: usize, T>(
 
 fn fill(numbers: &mut [f64], values: impl Iterator<Item = f64>) {
     numbers.iter_mut().zip(values).for_each(|(number, value)| *number = value);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `np.arange(12).reshape(2, 2, 3).ravel("F")`
+    #[test]
+    fn the_last_index_changes_fastest() {
+        let fortran = [0, 6, 3, 9, 1, 7, 4, 10, 2, 8, 5, 11];
+        assert_eq!(in_c_order(&fortran, &[2, 2, 3], 1), (0..12).collect::<Vec<u8>>());
+        assert_eq!(in_c_order(&[1, 10, 2, 20], &[2], 2), [1, 10, 2, 20]);
+        assert_eq!(in_c_order(&[0, 0, 4, 4, 2, 2, 6, 6], &[2, 2], 2), [0, 0, 2, 2, 4, 4, 6, 6]);
+    }
 }

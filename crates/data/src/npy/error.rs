@@ -39,12 +39,6 @@ pub enum NpyError {
         /// The type as NumPy writes it.
         dtype: String,
     },
-    /// The first dimension is the fastest.
-    #[error("`{}` is in Fortran order, expected C order", path.display())]
-    FortranOrder {
-        /// The file.
-        path: PathBuf,
-    },
     /// An array without rows or without columns.
     #[error("`{}` has shape {}, expected at least one row and one value a row", path.display(), tuple(shape))]
     Empty {
@@ -74,13 +68,13 @@ pub enum NpyError {
         target_rows: usize,
     },
     /// Other features than those to train on.
-    #[error("`{}` has {found} features a row, those to train on have {expected}", path.display())]
+    #[error("`{}` has shape {}, the features to train on have the width {expected}", path.display(), tuple(shape))]
     Width {
         /// The file.
         path: PathBuf,
-        /// Its features.
-        found: usize,
-        /// The features to train on.
+        /// The shape of its array.
+        shape: Vec<u64>,
+        /// Features of a row to train on.
         expected: usize,
     },
     /// A model that was trained on more than numbers.
@@ -149,14 +143,14 @@ impl NpyError {
                 "convert it: `np.save(path, a.astype(np.float32))`, or `np.int64` for classes"
                     .into()
             }
-            Self::FortranOrder { .. } => {
-                "reorder it: `np.save(path, np.ascontiguousarray(a))`".into()
-            }
             Self::Empty { .. } => {
                 "the first dimension counts the samples: look at `a.shape`".into()
             }
             Self::TargetShape { .. } => {
                 "if the targets are one-hot, `np.save(path, a.argmax(axis=1))`".into()
+            }
+            Self::Width { shape, expected, .. } if shape == &[*expected as u64] => {
+                "if this is one sample, `np.save(path, a[None])`".into()
             }
             Self::Disagree { .. } | Self::Width { .. } => {
                 "write the arrays again so that their shapes agree: look at `a.shape`".into()

@@ -7,11 +7,13 @@ use crate::{DataError, files::BinaryFile, preprocess::cell::quoted};
 
 const MAGIC: [u8; 6] = *b"\x93NUMPY";
 
-/// The contents of an NPY file, in C order.
+/// The contents of an NPY file.
 #[derive(Debug, PartialEq)]
 pub(super) struct Header {
     pub(super) dtype: Dtype,
     pub(super) shape: Vec<u64>,
+    /// Whether the first index changes fastest, not the last.
+    pub(super) fortran_order: bool,
 }
 
 /// The type of the values, little endian.
@@ -75,14 +77,14 @@ fn parse(path: &Path, start: u64, text: &[u8]) -> Result<Header, NpyError> {
         expected: "text",
     })?;
     let mut parser = Parser { path, rest: text, end };
-    let (mut dtype, mut order, mut shape) = (None, None, None);
+    let (mut dtype, mut fortran_order, mut shape) = (None, None, None);
     parser.expect("{", "`{`")?;
     while !parser.skip("}") {
         let key = parser.text()?;
         parser.expect(":", "`:`")?;
         match key {
             "descr" => dtype = Some(parser.dtype()?),
-            "fortran_order" => order = Some(parser.c_order()?),
+            "fortran_order" => fortran_order = Some(parser.bool()?),
             "shape" => shape = Some(parser.shape()?),
             _ => return Err(parser.error("`descr`, `fortran_order` or `shape` before this")),
         }
@@ -92,9 +94,10 @@ fn parse(path: &Path, start: u64, text: &[u8]) -> Result<Header, NpyError> {
         }
     }
     let dtype = dtype.ok_or_else(|| parser.error("the key `descr` before this"))?;
-    order.ok_or_else(|| parser.error("the key `fortran_order` before this"))?;
+    let fortran_order =
+        fortran_order.ok_or_else(|| parser.error("the key `fortran_order` before this"))?;
     let shape = shape.ok_or_else(|| parser.error("the key `shape` before this"))?;
-    Ok(Header { dtype, shape })
+    Ok(Header { dtype, shape, fortran_order })
 }
 
 /// What is left of a header.
@@ -142,11 +145,11 @@ impl<'a> Parser<'a> {
             .ok_or_else(|| NpyError::Dtype { path: self.path.to_owned(), dtype: quoted(text) })
     }
 
-    fn c_order(&mut self) -> Result<(), NpyError> {
+    fn bool(&mut self) -> Result<bool, NpyError> {
         if self.skip("True") {
-            return Err(NpyError::FortranOrder { path: self.path.to_owned() });
+            return Ok(true);
         }
-        self.expect("False", "`True` or `False`")
+        self.expect("False", "`True` or `False`").map(|()| false)
     }
 
     fn shape(&mut self) -> Result<Vec<u64>, NpyError> {
@@ -183,7 +186,9 @@ mod tests {
     #[test]
     fn headers_are_read_as_python_would() {
         let check = |text: &str, dtype, shape: &[u64]| {
-            assert_eq!(parsed(text), Ok(Header { dtype, shape: shape.to_vec() }), "{text}");
+            let fortran_order = text.contains("True");
+            let expected = Header { dtype, shape: shape.to_vec(), fortran_order };
+            assert_eq!(parsed(text), Ok(expected), "{text}");
         };
         let c_order = "'fortran_order': False";
         check(
@@ -198,6 +203,7 @@ mod tests {
             &[2, 3, 4],
         );
         check(&format!("{{'descr': '<f8', {c_order}, 'shape': ()}}"), Dtype::F64, &[]);
+        check("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3)}", Dtype::F32, &[2, 3]);
         let largest = u64::MAX;
         check(
             &format!("{{'descr': '<i4', {c_order}, 'shape': ({largest},)}}"),
@@ -226,7 +232,6 @@ mod tests {
         check_syntax("{'shape': ()}", "the key `descr` before this", 23);
         check_syntax("{'descr': '<f4'}", "the key `fortran_order` before this", 26);
         check_syntax("{'type': '<f4'}", "`descr`, `fortran_order` or `shape` before this", 18);
-        check("{'fortran_order': True}", " is in Fortran order, expected C order");
         let check_type = |text: &str, dtype: &str| {
             let expected = format!(" has values of type `{dtype}`, expected u1, i4, i8, f4 or f8");
             check(text, &expected);

@@ -158,8 +158,8 @@ fn moments(preprocessing: &TablePreprocessing, array: &Array) -> Result<Vec<(f64
     });
     let moments = moments.collect::<Result<Vec<_>, _>>()?;
     if moments.len() != array.width {
-        let (path, found) = (array.path.clone(), array.width);
-        return Err(NpyError::Width { path, found, expected: moments.len() });
+        let (path, shape) = (array.path.clone(), array.shape.clone());
+        return Err(NpyError::Width { path, shape, expected: moments.len() });
     }
     Ok(moments)
 }

@@ -74,7 +74,17 @@ fn a_copy_of_the_samples_is_no_other_split() {
 
 #[test]
 fn arrays_are_read_as_numpy_saves_them() {
-    for name in ["u1", "i4", "i8", "f4", "f8", "version_2", "version_3", "three_dimensions"] {
+    for name in [
+        "u1",
+        "i4",
+        "i8",
+        "f4",
+        "f8",
+        "version_2",
+        "version_3",
+        "three_dimensions",
+        "fortran_order",
+    ] {
         let splits = read(folder(&with("features.npy", golden(name))).path()).unwrap();
         assert_eq!(splits.preprocessing.feature_names(), ["x0", "x1"], "{name}");
         assert_eq!(splits.preprocessing.target.classes(), ["-1", "7"], "{name}");
@@ -109,7 +119,7 @@ fn a_model_reads_other_arrays_as_it_learnt() {
     assert_eq!((split, table.targets), (Some("test"), Targets::Classes(vec![1])));
     assert_eq!(table.features, splits.train.features[4..]);
 
-    let width = "`features.npy` has 3 features a row, those to train on have 2";
+    let width = "`features.npy` has shape (3, 3), the features to train on have the width 2";
     check(of, &with("features.npy", floats(&[0.0; 9], 3)), width, "a.shape");
     let class = "`targets.npy`: row 2 is 5, which is not among the targets to train on";
     check(of, &with("targets.npy", integers(&[7, -1, 5])), class, "correct the row");
@@ -260,7 +270,7 @@ fn other_splits_are_encoded_as_the_first() {
         check(read, &files, error, help);
         files[index].1 = before;
     };
-    let error = "`test_features.npy` has 1 features a row, those to train on have 2";
+    let error = "`test_features.npy` has shape (1, 1), the features to train on have the width 2";
     replaced("test_features.npy", floats(&[2.0], 1), error, "a.shape");
     let error = "`test_targets.npy`: row 0 is 3, which is not among the targets to train on";
     replaced("test_targets.npy", integers(&[3]), error, "each class");
@@ -289,7 +299,6 @@ fn arrays_that_are_not_read() {
         check(read, &with("features.npy", content), &format!("`features.npy` {error}"), help);
     };
     let dtype = |dtype| format!("has values of type `{dtype}`, expected u1, i4, i8, f4 or f8");
-    check(golden("fortran_order"), "is in Fortran order, expected C order", "np.ascontiguousarray");
     check(golden("objects"), &dtype("|O"), "np.float32");
     check(golden("bool"), &dtype("|b1"), "np.float32");
     check(golden("big_endian"), &dtype(">f4"), "newbyteorder");

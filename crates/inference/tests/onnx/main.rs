@@ -74,7 +74,7 @@ fn write(case: &Case, numbers: NumberType, folder: &Path) {
     let (inputs, logits) = (inputs.clone(), logits(&narrow, inputs));
     let tensors = [("inputs".to_owned(), inputs), ("logits".to_owned(), logits)].into();
     let file = TensorFile { tensors, ..TensorFile::default() };
-    file.write(&path("safetensors")).unwrap();
+    file.write(path("safetensors")).unwrap();
 }
 
 /// A model whose weights, biases and statistics are all different from each other.

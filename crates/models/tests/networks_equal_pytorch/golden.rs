@@ -51,7 +51,7 @@ const FLOOR: f32 = 1e-2;
 impl Golden {
     pub(crate) fn read(network: &'static str) -> Self {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/networks");
-        let file = TensorFile::read(&folder.join(format!("{network}.safetensors"))).unwrap();
+        let file = TensorFile::read(folder.join(format!("{network}.safetensors"))).unwrap();
         Self { network, tensors: file.tensors }
     }
 

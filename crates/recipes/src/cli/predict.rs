@@ -94,6 +94,8 @@ struct Printer<'a> {
     /// The CSV's columns after the input; the header is printed with the first row.
     columns: Vec<String>,
     headed: bool,
+    /// What was last told to do about an input that was refused.
+    help: Option<String>,
 }
 
 pub(super) fn run(arguments: &PredictArguments, output: &Output) -> Result<(), Failure> {
@@ -125,7 +127,7 @@ pub(super) fn run(arguments: &PredictArguments, output: &Output) -> Result<(), F
     };
     let lines = String::new();
     let mut printer =
-        Printer { output, lines, csv, top, classes, deviation, columns, headed: false };
+        Printer { output, lines, csv, top, classes, deviation, columns, headed: false, help: None };
     match model.description().input() {
         InputKind::Images => predict_images(&model, &arguments.inputs, &mut printer),
         InputKind::Rows | InputKind::Text => predict_rows(&model, &arguments.inputs, &mut printer),
@@ -292,10 +294,16 @@ impl Printer<'_> {
     }
 
     /// Reports on stderr, and in JSON, that an input has no prediction. In CSV its cells are empty, so
-    /// that there is a row for each input.
-    fn refuse(&mut self, input: String, failure: Failure) -> Result<(), Failure> {
+    /// that there is a row for each input. What to do is told once for several inputs in a row.
+    fn refuse(&mut self, input: String, mut failure: Failure) -> Result<(), Failure> {
         self.flush()?; // to keep the order on a terminal
         let refused = Refused { input, error: failure.to_string() };
+        for problem in &mut failure.problems {
+            match problem.help == self.help {
+                true => problem.help = None,
+                false => self.help.clone_from(&problem.help),
+            }
+        }
         output::print_failure(&failure);
         if self.csv {
             self.print_row(refused.input, Vec::new());

@@ -19,6 +19,7 @@ use crate::{
     ExitCode, Failure,
     chart::{self, Chart},
     names::shortened,
+    numbers::rounded,
     record::{End, Record},
     report::overlaid,
     settings::shown,
@@ -217,7 +218,9 @@ impl Comparison {
         let measured = |row: &'_ Row| row.metrics.get(metric).map(|value| value.mean);
         let finite = self.rows.iter().filter_map(measured).filter(|mean| mean.is_finite());
         let lowest = finite.reduce(f64::min)?;
-        let best = self.rows.iter().filter(|row| measured(row) == Some(lowest));
+        // What is equal as it is printed differs by rounding.
+        let is_lowest = |mean: f64| rounded(mean) == rounded(lowest);
+        let best = self.rows.iter().filter(|row| measured(row).is_some_and(is_lowest));
         Some((metric.replace('_', " "), best.map(Row::name).collect()))
     }
 
@@ -388,8 +391,10 @@ mod tests {
     #[test]
     fn runs_with_the_same_lowest_loss_are_all_named() {
         let settings = [16, 64].map(|size| [("training.batch_size", json!(size))]);
-        let best = best(settings.each_ref().map(|set| &set[..]), ["one", "one"], [0.5, 0.5]);
-        assert_eq!(best, ["runs/a", "runs/b"]);
+        for loss in [0.5, 0.500_000_1] {
+            let settings = settings.each_ref().map(|set| &set[..]);
+            assert_eq!(best(settings, ["one", "one"], [0.5, loss]), ["runs/a", "runs/b"]);
+        }
     }
 
     /// A run's settings leave it out where it is as in the recipe.

@@ -151,6 +151,11 @@ pub(super) fn must_be(key: &str, expected: &str, node: Option<&Node>, usual: &Ta
         let example = format!("--set 'data.columns.\"{column}.{rest}\"={kind}'");
         return problem.with_help(format!("put a name that contains a dot in quotes: {example}"));
     }
+    // As other programs take lists.
+    let listed = node.and_then(Node::text).filter(|text| text.contains(',') && !text.contains('['));
+    if let Some(text) = listed.filter(|_| expected.starts_with("a list")) {
+        return problem.with_help(format!("put a list in brackets: `{key}=[{text}]`"));
+    }
     match usual.given(key) {
         Some(Node { value: Value::Table(_), .. }) | None => problem,
         Some(Node { value, origin, .. }) => {

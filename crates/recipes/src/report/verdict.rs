@@ -133,9 +133,12 @@ fn unfinished(record: &Record, failure: Option<&Failure>) -> Verdict {
 /// Why the device's peak is not one, where the last epoch was faster.
 pub(super) fn beyond_peak(record: &Record) -> Option<String> {
     let percent = record.epochs.last()?.percent_of_peak.filter(|&percent| is_beyond(percent))?;
+    let has_convolutions =
+        registry::find(&record.recipe).is_ok_and(|recipe| recipe.task == "image classification");
+    let or = if has_convolutions { ", or convolutions saved multiply-adds" } else { "" };
     Some(format!(
-        "It reached {percent:.0} % of the device's peak: the device was busy when that was measured, or \
-         convolutions saved multiply-adds; `recipes devices --bench` measures it again."
+        "It reached {percent:.0} % of the device's peak: the device was busy when that was measured{or}; \
+         `recipes devices --bench` measures it again."
     ))
 }
 

@@ -21,7 +21,7 @@ fn begin(folder: &Folder, settings: &str, run: &str) -> Ran {
 }
 
 fn model(folder: &Folder, run: &str) -> TensorFile {
-    TensorFile::read(&folder.path(run).join("model.safetensors")).unwrap()
+    TensorFile::read(folder.path(run).join("model.safetensors")).unwrap()
 }
 
 /// Checks that those tensors of two models are equal whose names are `wanted`.
@@ -59,9 +59,9 @@ fn the_last_layer_starts_untrained_where_classes_differ() {
 
     // A file of weights alone does not tell its classes, so their number decides.
     folder.run("export digits --format safetensors --output alone.safetensors").succeeded();
-    let mut alone = TensorFile::read(&folder.path("alone.safetensors")).unwrap();
+    let mut alone = TensorFile::read(folder.path("alone.safetensors")).unwrap();
     alone.metadata = serde_json::Value::Null;
-    alone.write(&folder.path("alone.safetensors")).unwrap();
+    alone.write(folder.path("alone.safetensors")).unwrap();
     let settings = format!("{shapes} {new} --set model.weights=alone.safetensors");
     begin(&folder, &settings, "alone").succeeded();
     check_equal(&model(&folder, "alone"), &digits, |_| true);
@@ -160,7 +160,7 @@ fn a_text_generator_goes_on_with_the_vocabulary_of_its_weights() {
     let sizes = "`hidden` is 8 there and 256 here\n";
     let unfitting = "lstm-char --set model.embedding=4 --set model.weights=first";
     train("abbey", unfitting, "sizes").refused(3, sizes);
-    TensorFile::default().write(&folder.path("alone.safetensors")).unwrap();
+    TensorFile::default().write(folder.path("alone.safetensors")).unwrap();
     let alone = format!("{characters} --set model.weights=alone.safetensors");
     train("abbey", &alone, "alone").refused(3, "name no vocabulary\n");
 }

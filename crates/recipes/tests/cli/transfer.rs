@@ -33,7 +33,7 @@ fn transfer(folder: &Folder, settings: &str, run: &str) -> Ran {
 }
 
 fn tensors(folder: &Folder, run: &str) -> Tensors {
-    TensorFile::read(&folder.path(run).join("model.safetensors")).unwrap().tensors
+    TensorFile::read(folder.path(run).join("model.safetensors")).unwrap().tensors
 }
 
 /// The names of the features whose values differ.

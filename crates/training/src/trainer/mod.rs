@@ -293,6 +293,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         self.clock.stop();
         self.share_statistics()?;
         let model = self.state.evaluated();
+        self.tell(&Event::Validating)?;
         let start = Instant::now();
         self.config.group.measure_until(self.interrupt.clone());
         let validation = if self.observer.validates() { validate(&model)? } else { None };

@@ -23,7 +23,7 @@ use training::{
     newest_step,
 };
 
-use crate::common::{BATCH, LinearModel, Problem, Recorded, SAMPLES, ones, optimizer, settings};
+use crate::common::{BATCH, LinearModel, Problem, Recorded, SAMPLES, optimizer, settings};
 
 /// A run directory, and the events of a run: all that remains of a process that ended.
 pub(crate) struct Kept {
@@ -485,23 +485,4 @@ fn no_poisoned_state_is_ever_written() {
         let file = TensorFile::read(&path).unwrap();
         assert!(file.tensors["weight"].values().iter().all(|value| value.is_finite()));
     }
-}
-
-/// In a loop that begins its epoch anew instead of at [`Epoch::position`](training::Epoch::position).
-#[test]
-fn a_resumed_epoch_of_another_length_is_reported() {
-    let (mut kept, settings) = stopped();
-    let (device, stop) = (Device::default(), Stop::default());
-    let mut trainer = Trainer::new(ones(), settings, &device, &mut kept, stop).unwrap();
-    let epoch = trainer.next_epoch().unwrap();
-    assert_eq!(epoch.position, 1);
-    for _ in 0..2 {
-        let losses = trainer.model().weight.val().sum();
-        trainer.step(losses, Part::whole(1)).unwrap();
-    }
-    trainer.end_epoch(|_| Some(Metrics::from([("loss".to_owned(), 1.0)]))).unwrap();
-    drop(trainer);
-    let [told] = kept.warnings()[..] else { panic!("{:?}", kept.warnings()) };
-    assert!(told.starts_with("the epoch had 3 updates, and `steps_per_epoch` is 2"), "{told}");
-    assert!(told.ends_with("a loop goes on with the batch at `Epoch::position`"), "{told}");
 }

@@ -12,9 +12,12 @@ use training::{
     TrainerConfig,
 };
 
-use crate::common::{
-    LinearModel, LinearTrainer, Problem, Recorded, Recorder, begun, ones, optimizer, settings,
-    train, train_validated,
+use crate::{
+    checkpoints::stopped,
+    common::{
+        LinearModel, LinearTrainer, Problem, Recorded, Recorder, begun, ones, optimizer, settings,
+        train, train_validated,
+    },
 };
 
 fn sgd() -> TrainerConfig {
@@ -226,4 +229,23 @@ fn a_parameter_in_two_places_is_named_with_both() {
     assert!(error.to_string().starts_with(expected), "{error}");
     let same_values = Masked::<Recorded> { layers: vec![ones(), ones()], mask: None };
     Trainer::new(same_values, sgd(), &Device::default(), &mut (), Stop::default()).unwrap();
+}
+
+/// In a loop that begins its epoch anew instead of at [`Epoch::position`](training::Epoch::position).
+#[test]
+fn a_resumed_epoch_of_another_length_is_reported() {
+    let (mut kept, settings) = stopped();
+    let (device, stop) = (Device::default(), Stop::default());
+    let mut trainer = Trainer::new(ones(), settings, &device, &mut kept, stop).unwrap();
+    let epoch = trainer.next_epoch().unwrap();
+    assert_eq!(epoch.position, 1);
+    for _ in 0..2 {
+        let losses = trainer.model().weight.val().sum();
+        trainer.step(losses, Part::whole(1)).unwrap();
+    }
+    trainer.end_epoch(|_| Some(Metrics::from([("loss".to_owned(), 1.0)]))).unwrap();
+    drop(trainer);
+    let [told] = kept.warnings()[..] else { panic!("{:?}", kept.warnings()) };
+    assert!(told.starts_with("the epoch had 3 updates, and `steps_per_epoch` is 2"), "{told}");
+    assert!(told.ends_with("a loop goes on with the batch at `Epoch::position`"), "{told}");
 }

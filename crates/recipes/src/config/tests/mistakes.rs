@@ -97,6 +97,13 @@ fn a_wrong_type_says_what_was_expected_and_found() {
         ],
     );
     refuses(
+        sets(&["model.hidden=64,32"]),
+        &[
+            "`model.hidden` must be a list, found `\"64,32\"`, in --set model.hidden=64,32",
+            "help: put a list in brackets: `model.hidden=[64,32]`",
+        ],
+    );
+    refuses(
         sets(&["model.hidden=[32,", "training.batch_size="]),
         &[
             "`model.hidden` must be a list, found `\"[32,\"`, in --set model.hidden=[32,",

@@ -1,5 +1,7 @@
 //! Progress of a run: a bar on a terminal, plain lines in a pipe.
 
+mod bar;
+
 use std::{
     error::Error,
     io::{Write, stderr},
@@ -7,10 +9,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use indicatif::{ProgressBar, ProgressStyle};
-use terminal_size::{Width, terminal_size_of};
+use indicatif::ProgressBar;
 use training::{Event, Metrics, Observer, Pace, StepReport};
 
+use self::bar::{bar, bar_style, fitting, preparation_bar, room, width};
 use crate::{
     numbers::{duration, grouped, listed, rounded, significant, size},
     report::Verdict,
@@ -22,14 +24,8 @@ const STATUS_EVERY: Duration = Duration::from_secs(2);
 /// Between two lines on the position, while a log interval takes longer; after the first.
 const POSITION_EVERY: Duration = Duration::from_secs(30);
 
-/// Columns of a terminal whose width is unknown.
-const USUAL_WIDTH: usize = 80;
-/// Columns from which on there is room for a long bar.
-const WIDE: usize = 100;
-/// Columns of a terminal that has room for a bar.
-const NARROW: usize = 70;
-/// Columns that the time left may take beside the bar.
-const TIME_LEFT: usize = "59m left, ".len();
+/// Seconds of a validation that is told of.
+const LONG: f64 = 0.5;
 
 /// Between two lines on epochs above a bar.
 const EPOCH_EVERY: Duration = Duration::from_secs(1);
@@ -62,6 +58,7 @@ pub(crate) struct Console {
     told_step: u64,      // by the last line on speed
     told_position: bool, // by any line
     validation: Option<Metrics>,
+    validates_long: bool, // or perhaps, before it was seen
     preparation: Option<ProgressBar>,
 }
 
@@ -102,6 +99,7 @@ impl Console {
             told_step: 0,
             told_position: false,
             validation: None,
+            validates_long: true,
             preparation: None,
         }
     }
@@ -185,7 +183,7 @@ impl Console {
             View::Bar(bar) => {
                 self.move_to(bar, step);
                 if self.last_step.is_none() {
-                    bar.set_message(format!("epoch {epoch}/{}", self.epochs));
+                    self.show_interval(bar, epoch);
                 }
             }
             View::Plain
@@ -212,7 +210,7 @@ impl Console {
         match &self.view {
             View::Bar(bar) => {
                 self.move_to(bar, last.step);
-                bar.set_message(fitting(&self.fields(last), self.room(width())));
+                self.show_interval(bar, last.epoch);
             }
             View::Plain if self.last_status.elapsed() >= STATUS_EVERY => {
                 (self.last_status, self.told_step) = (Instant::now(), last.step);
@@ -222,24 +220,29 @@ impl Console {
         }
     }
 
+    /// A validation that may take long; a short one would flicker.
+    fn on_validating(&self) {
+        if let View::Bar(bar) = &self.view
+            && self.validates_long
+        {
+            bar.set_message("validating");
+            bar.tick();
+        }
+    }
+
+    /// Shows the last log interval, or the epoch before the first one.
+    fn show_interval(&self, bar: &ProgressBar, epoch: usize) {
+        bar.set_message(match self.last_step {
+            Some(last) => fitting(&self.fields(last), room(width(), self.steps)),
+            None => format!("epoch {epoch}/{}", self.epochs),
+        });
+    }
+
     /// What a bar says of the last log interval, the most important first.
     fn fields(&self, last: StepReport) -> String {
         let validation = self.validation.as_ref().map(describe).unwrap_or_default();
         let (epoch, epochs, loss) = (last.epoch, self.epochs, rounded(last.loss));
         format!("epoch {epoch}/{epochs}, loss {loss}{validation}, {}", speed(last.pace))
-    }
-
-    /// Columns for the message beside the bar.
-    ///
-    /// - `width`: of the terminal
-    fn room(&self, width: usize) -> usize {
-        let steps = grouped(self.steps as f64).len();
-        let bar = match bar_width(width) {
-            0 => 0,
-            bar => bar + " ".len() + TIME_LEFT,
-        };
-        let before = bar + "step /, ".len() + 2 * steps;
-        width.saturating_sub(before)
     }
 
     /// A line for the epoch: in a pipe for each, above a bar at most one a second, and the last.
@@ -318,10 +321,21 @@ impl Observer for Console {
             }
             &Event::Step(report) => self.on_step(report),
             &Event::Progress { epoch, step } => self.on_progress(epoch, step),
-            Event::Epoch { epoch, step, train_loss, last_loss, validation, .. } => {
+            Event::Validating => self.on_validating(),
+            Event::Epoch {
+                epoch,
+                step,
+                train_loss,
+                last_loss,
+                validation,
+                validation_seconds,
+                ..
+            } => {
                 self.validation.clone_from(validation);
+                self.validates_long = validation_seconds.is_some_and(|seconds| seconds > LONG);
                 if let View::Bar(bar) = &self.view {
                     self.move_to(bar, *step);
+                    self.show_interval(bar, *epoch);
                 }
                 self.on_epoch(*epoch, *step, *train_loss, *last_loss);
             }
@@ -332,54 +346,6 @@ impl Observer for Console {
         }
         Ok(())
     }
-}
-
-fn bar() -> ProgressBar {
-    ProgressBar::new(0).with_style(bar_style(""))
-}
-
-/// - `left`: the time left, from the first step on
-fn bar_style(left: &str) -> ProgressStyle {
-    let style = match bar_width(width()) {
-        0 => "step {human_pos}/{human_len}, {wide_msg}".to_owned(),
-        width => format!("{{bar:{width}}} step {{human_pos}}/{{human_len}}, {left}{{wide_msg}}"),
-    };
-    ProgressStyle::with_template(&style).expect("the template is a constant")
-}
-
-/// Columns of the bar itself; none where it and the time left would leave no room for the loss.
-fn bar_width(terminal: usize) -> usize {
-    match terminal {
-        ..NARROW => 0,
-        NARROW..WIDE => 8,
-        WIDE.. => 16,
-    }
-}
-
-/// Columns of the terminal.
-fn width() -> usize {
-    let size = terminal_size_of(stderr());
-    size.map_or(USUAL_WIDTH, |(Width(columns), _)| usize::from(columns))
-}
-
-/// The first of these fields, as many as there is room for.
-///
-/// - `fields`: separated by commas
-fn fitting(fields: &str, room: usize) -> String {
-    let mut fitting = String::new();
-    for field in fields.split_inclusive(", ") {
-        if fitting.chars().count() + field.trim_end_matches(", ").chars().count() > room {
-            break;
-        }
-        fitting += field;
-    }
-    fitting.trim_end_matches(", ").to_owned()
-}
-
-fn preparation_bar(task: &str) -> ProgressBar {
-    let style = "{bar:32} {msg} {human_pos}/{human_len}, {elapsed} elapsed, {eta} left";
-    let style = ProgressStyle::with_template(style).expect("the template is a constant");
-    ProgressBar::new(0).with_style(style).with_message(task.to_owned())
 }
 
 /// `train loss 0.5325, validation loss 0.4812`; without validation `Loss: 0.4684`, the loss of the
@@ -446,7 +412,9 @@ mod tests {
         let message = bar.message();
         assert!(message.starts_with("epoch 1/4, loss 0.0000, "), "{message}");
         hear(&mut console, &Event::Progress { epoch: 1, step: 7 });
-        assert_eq!((bar.position(), bar.message()), (7, message));
+        assert_eq!((bar.position(), bar.message()), (7, message.clone()));
+        hear(&mut console, &Event::Validating);
+        assert_eq!(bar.message(), "validating");
         let epoch = Event::Epoch {
             epoch: 1,
             step: 10,
@@ -455,11 +423,13 @@ mod tests {
             validation: None,
             learning_rate: 0.1,
             seconds: 1.0,
-            validation_seconds: None,
+            validation_seconds: Some(0.01),
             pace: Pace::default(),
         };
         hear(&mut console, &epoch);
-        assert_eq!(bar.position(), 10);
+        assert_eq!((bar.position(), bar.message()), (10, message.clone()));
+        hear(&mut console, &Event::Validating);
+        assert_eq!(bar.message(), message, "it was short");
     }
 
     #[test]
@@ -474,12 +444,12 @@ mod tests {
         };
         let report = StepReport { epoch: 7, step: 175, loss: 0.5326, pace, ..Default::default() };
         let fields = console.fields(report);
-        assert_eq!(fitting(&fields, console.room(120)), fields);
-        let narrow = fitting(&fields, console.room(80));
+        assert_eq!(fitting(&fields, room(120, 12_500)), fields);
+        let narrow = fitting(&fields, room(80, 12_500));
         assert_eq!(narrow, "epoch 7/500, loss 0.5326");
-        assert_eq!(fitting(&fields, console.room(84)), narrow + ", 652,000 samples/s");
-        assert_eq!(fitting(&fields, console.room(60)), "epoch 7/500, loss 0.5326");
-        assert_eq!(fitting(&fields, console.room(40)), "epoch 7/500");
+        assert_eq!(fitting(&fields, room(84, 12_500)), narrow + ", 652,000 samples/s");
+        assert_eq!(fitting(&fields, room(60, 12_500)), "epoch 7/500, loss 0.5326");
+        assert_eq!(fitting(&fields, room(40, 12_500)), "epoch 7/500");
         assert_eq!(fitting(&fields, 0), "");
     }
 
