@@ -105,6 +105,7 @@ fn of_the_test(recipe: &Recipe, Range { from, to, steps }: Range) -> Vec<Setting
         format!("training.max_steps={steps}"),
         format!("training.epochs={steps}"),
         "training.patience=".to_owned(),
+        "training.monitor=loss".to_owned(),
         "training.minimum_improvement=0".to_owned(),
         "checkpoint.every_steps=".to_owned(),
         "checkpoint.every_epochs=".to_owned(),

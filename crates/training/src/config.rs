@@ -121,6 +121,7 @@ impl TrainerConfig {
         let waiting = [
             (self.patience.is_some(), "`training.patience`"),
             (plateau, "`schedule.kind = \"plateau\"`"),
+            (self.monitor != Monitor::loss(), "`training.monitor`"),
             (self.keep_best, "keeping the best model"),
         ];
         let without_effect = waiting.into_iter().filter(|&(set, _)| set);

@@ -150,7 +150,8 @@ fn out_of_memory(size: usize) -> ! {
     let mut stderr = stderr().lock();
     // The line of a progress bar, which stays above.
     let line = if stderr.is_terminal() { "\n" } else { "" };
-    let help = advice_on_memory().unwrap_or("give the program less to hold at a time");
+    let help =
+        advice_on_memory().unwrap_or("use fewer samples, smaller pictures or smaller batches");
     let held = HELD.load(Relaxed).saturating_sub(size) as f64 / 1e9;
     let more = size as f64 / 1e9;
     // Nobody is left to tell when stderr is closed.

@@ -14,6 +14,8 @@ use crate::{
     DataError, SharedFiles, TokenKind, Vocabulary, VocabularyError, preprocess::words::Words,
 };
 
+/// Bytes of a word, on average, from which on there are hardly blanks between words.
+const LONG_WORDS: usize = 15;
 /// The different characters that a note names before it says "and others".
 const NAMED: usize = 10;
 
@@ -116,8 +118,13 @@ pub(super) fn encode(texts: &Texts, options: &TextOptions) -> Result<Corpus, Tex
         read.into_iter().flatten().filter_map(|text| text.note.clone()).collect();
     let learns_words = options.known.is_none() && options.tokens == TokenKind::Words;
     if learns_words && vocabulary.len() < options.vocabulary {
+        let words = Words::of(&text_of(train.text)).count().max(1);
+        let hint = match train.text.len() / words < LONG_WORDS {
+            true => "",
+            false => "; without blanks between words `data.tokens=characters` is of more use",
+        };
         notes.push(format!(
-            "the vocabulary has {} tokens, not {}: {} has no more different words",
+            "the vocabulary has {} tokens, not {}: {} has no more different words{hint}",
             vocabulary.len(),
             options.vocabulary,
             train.name
@@ -282,6 +289,16 @@ mod tests {
         assert_eq!(corpus.train.len(), 6);
         let left_out = "x is read without 1 of its characters, which the vocabulary lacks ('d')";
         assert_eq!(corpus.notes, ["x has 6 tokens", left_out]);
+    }
+
+    #[test]
+    fn a_text_without_blanks_is_told_how_to_be_read() {
+        let is_told = |text: &str| {
+            let notes = encode(text, &options(TokenKind::Words, 1000, 1)).unwrap().notes;
+            notes[0].ends_with("`data.tokens=characters` is of more use")
+        };
+        assert!(is_told(&"天地玄黄宇宙洪荒\n日月盈昃辰宿列张\n".repeat(10)));
+        assert!(!is_told(&"the quick brown fox\n".repeat(10)));
     }
 
     #[test]

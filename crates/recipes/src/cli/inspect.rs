@@ -167,7 +167,13 @@ pub(super) fn run(
         let (columns, png) = match arguments.augment.is_empty() {
             true => ("", contact_sheet(&*images, COLUMNS)?),
             false => (
-                "; only the first column is not augmented",
+                match config.augment.mixup > 0.0 || config.augment.cutmix > 0.0 {
+                    true => {
+                        "; only the first column is not augmented, and mixed pictures may show more of \
+                         another class"
+                    }
+                    false => "; only the first column is not augmented",
+                },
                 augmented::sheet(images, &config.augment, COLUMNS)?,
             ),
         };

@@ -96,6 +96,8 @@ pub(crate) fn usual_choice(word: &str) -> Option<&'static str> {
         "letterbox" => "pad",
         "cosine_annealing" => "cosine",
         "reduce_on_plateau" => "plateau",
+        "val_loss" => "loss",
+        "acc" | "val_acc" | "val_accuracy" | "top1" => "accuracy",
         _ => return None,
     })
 }

@@ -27,8 +27,9 @@ const POSITION_EVERY: Duration = Duration::from_secs(30);
 /// Seconds of a validation that is told of.
 const LONG: f64 = 0.5;
 
-/// Between two lines on epochs above a bar.
+/// Between two lines on epochs above a bar, where there are more than a few.
 const EPOCH_EVERY: Duration = Duration::from_secs(1);
+const FEW_EPOCHS: usize = 30;
 
 /// How much of a run is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, clap::ValueEnum)]
@@ -212,7 +213,8 @@ impl Console {
                 self.move_to(bar, last.step);
                 self.show_interval(bar, last.epoch);
             }
-            View::Plain if self.last_status.elapsed() >= STATUS_EVERY => {
+            // The last one is told with the last validation, at the end.
+            View::Plain if last.step < self.steps && self.last_status.elapsed() >= STATUS_EVERY => {
                 (self.last_status, self.told_step) = (Instant::now(), last.step);
                 self.line(&self.status(last));
             }
@@ -245,12 +247,17 @@ impl Console {
         format!("epoch {epoch}/{epochs}, loss {loss}{validation}, {}", speed(last.pace))
     }
 
-    /// A line for the epoch: in a pipe for each, above a bar at most one a second, and the last.
+    /// A line for the epoch: in a pipe for each, above a bar of many epochs at most one a second, and the
+    /// last.
     fn on_epoch(&mut self, epoch: usize, step: u64, train_loss: f64, last_loss: f64) {
         let is_due = match &self.view {
             View::Quiet => false,
             View::Plain => true,
-            View::Bar(_) => self.last_epoch.elapsed() >= EPOCH_EVERY || step == self.steps,
+            View::Bar(_) => {
+                self.epochs <= FEW_EPOCHS
+                    || self.last_epoch.elapsed() >= EPOCH_EVERY
+                    || step == self.steps
+            }
         };
         if !is_due {
             return;

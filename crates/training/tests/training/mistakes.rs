@@ -8,8 +8,8 @@ use burn::{
     tensor::{Bool, Int, Tensor, backend::Backend},
 };
 use training::{
-    Event, Keeper, Metrics, Observer, ObserverError, OptimizerKind, Stop, TrainError, Trainer,
-    TrainerConfig,
+    Event, Keeper, Metrics, Monitor, Observer, ObserverError, OptimizerKind, Stop, TrainError,
+    Trainer, TrainerConfig,
 };
 
 use crate::{
@@ -137,6 +137,15 @@ fn the_best_model_without_a_validation_is_reported_to_be_the_last() {
         let warning = Event::Warning { message: message.to_owned() };
         assert_eq!(recorder.0.contains(&warning), keep_best);
     }
+}
+
+#[test]
+fn a_monitor_without_a_validation_is_reported_to_have_no_effect() {
+    let mut recorder = Recorder::default();
+    let settings = TrainerConfig { monitor: Monitor::higher("accuracy"), ..sgd() };
+    train(&Problem::drawn(), settings, 6, &mut recorder).unwrap();
+    let message = "`training.monitor` has no effect: there is no validation split".to_owned();
+    assert!(recorder.0.contains(&Event::Warning { message }));
 }
 
 struct KeptBelow(PathBuf);

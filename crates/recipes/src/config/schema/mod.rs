@@ -173,8 +173,8 @@ impl<Model> ImageConfig<Model> {
             Residency::Host => advice,
             Residency::Device | Residency::Auto => advice.map(|advice| {
                 format!(
-                    "{advice}; images may be there as well, `data.residency = \"host\"` keeps them \
-                     off"
+                    "{advice}; pictures may lie in the device's memory as well, and \
+                     `data.residency = \"host\"` leaves them out of it"
                 )
             }),
         }
