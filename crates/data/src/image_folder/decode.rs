@@ -184,6 +184,7 @@ mod tests {
         assert!(!allowed(u32::MAX, u32::MAX, usize::MAX));
         assert!(!allowed(0, 5, 60) && !allowed(5, 0, 60));
     }
+
     #[test]
     fn an_image_is_grey_or_in_colour() {
         let image = image::GrayImage::from_pixel(2, 2, image::Luma([200]));

@@ -7,7 +7,9 @@ use std::{
 
 use clap::ValueEnum;
 use data::{
-    CategoryEncoding, Column, ColumnKind, DataError, TableSplits, TokenKind, contact_sheet,
+    CategoryEncoding, Column, ColumnKind, DataError, TableSplits, TokenKind,
+    augment::AugmentOptions,
+    contact_sheet,
     csv_table::TargetColumn,
     drawn::Drawing,
     image_folder::OnBadImage,
@@ -167,13 +169,7 @@ pub(super) fn run(
         let (columns, png) = match arguments.augment.is_empty() {
             true => ("", contact_sheet(&*images, COLUMNS)?),
             false => (
-                match config.augment.mixup > 0.0 || config.augment.cutmix > 0.0 {
-                    true => {
-                        "; only the first column is not augmented, and mixed pictures may show more of \
-                         another class"
-                    }
-                    false => "; only the first column is not augmented",
-                },
+                told_of_augmented(&config.augment),
                 augmented::sheet(images, &config.augment, COLUMNS)?,
             ),
         };
@@ -236,6 +232,14 @@ impl InspectArguments {
             None => Ok(()),
         }
     }
+}
+
+/// What there is to know of a picture of augmented samples.
+fn told_of_augmented(augment: &AugmentOptions) -> &'static str {
+    if augment.mixup > 0.0 || augment.cutmix > 0.0 {
+        return "; only the first column is not augmented, and mixed pictures may show more of another class";
+    }
+    "; only the first column is not augmented"
 }
 
 /// Reads a table as `mlp` does.

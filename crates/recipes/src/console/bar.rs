@@ -44,7 +44,7 @@ pub(super) fn room(width: usize, steps: u64) -> usize {
 }
 
 /// Columns of the bar itself; none where it and the time left would leave no room for the loss.
-pub(super) fn bar_width(terminal: usize) -> usize {
+fn bar_width(terminal: usize) -> usize {
     match terminal {
         ..NARROW => 0,
         NARROW..WIDE => 8,
