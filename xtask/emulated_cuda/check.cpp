@@ -1,11 +1,13 @@
 // Whether the emulated device multiplies as NVIDIA describes it: a kernel with PTX as CubeCL writes it
 // against plain sums. Of what a thread has of a matrix, the places are written out here as in the PTX ISA.
+// And whether a program may end while another thread launches kernels, as CubeCL's does.
 
+#include <atomic>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <string>
-#include <vector>
+#include <thread>
 
 extern "C" {
 int nvrtcCreateProgram(void**, const char*, const char*, int, const char* const*, const char* const*);
@@ -118,15 +120,18 @@ int main() {
     if (cuModuleLoadData(&module, image.data()) != 0) return 1;
     if (cuModuleGetFunction(&kernel, module, "check") != 0) return 1;
 
-    std::vector<float> x(128), y(64), of_bf16(128), of_tf32(128);
-    alignas(16) unsigned short a[256], b[128], turned[128];
+    static float x[128], y[64], of_bf16[128], of_tf32[128];
+    alignas(16) static unsigned short a[256], b[128], turned[128];
     for (int i = 0; i < 256; ++i) a[i] = bf16(element(i));
     for (int i = 0; i < 128; ++i) b[i] = bf16(element(i + 7)), x[i] = element(i + 11);
     for (int i = 0; i < 64; ++i) y[i] = element(i + 13);
-    const void* pointers[] = {a, b, x.data(), y.data(), of_bf16.data(), of_tf32.data(), turned};
-    void* arguments[7];
+    static const void* pointers[] = {a, b, x, y, of_bf16, of_tf32, turned};
+    static void* arguments[7];
     for (int i = 0; i < 7; ++i) arguments[i] = &pointers[i];
-    cuLaunchKernel(kernel, 1, 1, 1, 32, 1, 1, 1040, nullptr, arguments, nullptr);
+    auto launch = [kernel] {
+        return cuLaunchKernel(kernel, 1, 1, 1, 32, 1, 1, 1040, nullptr, arguments, nullptr);
+    };
+    if (launch() != 0) return 1;
 
     int wrong = 0;
     for (int row = 0; row < 16; ++row) {
@@ -145,5 +150,11 @@ int main() {
         }
     }
     std::printf("%d wrong\n", wrong);
+
+    static std::atomic<bool> launches = false;
+    std::thread([launch] {
+        while (launch() == 0) launches = true;
+    }).detach();
+    while (!launches) std::this_thread::yield();
     return wrong != 0;
 }

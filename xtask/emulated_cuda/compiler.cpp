@@ -174,6 +174,9 @@ int nvrtcDestroyProgram(Program** program) { return delete *program, 0; }
 int nvrtcCompileProgram(Program* program, int count, const char* const* options) {
     constexpr int COMPILATION = 6;
     if (is_idle()) return 0;
+    // Before each, since NVIDIA's compiler may have set up more in the last.
+    end_in_turn();
+    Turn turn(one_at_a_time);
     std::string name = kernel_name(program->source);
     std::string source = without_ptx(program->source);
     source += entry_points(name, source);

@@ -10,10 +10,19 @@
 #include <cstring>
 #include <map>
 #include <memory>
-#include <mutex>
 
 #include <dlfcn.h>
 #include <sys/mman.h>
+
+std::mutex one_at_a_time;
+
+void end_in_turn() {
+    std::atexit([] {
+        static bool ended = false;
+        if (!ended) one_at_a_time.lock();
+        ended = true;
+    });
+}
 
 namespace {
 
@@ -21,9 +30,6 @@ constexpr int SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_FOUND = 500
 const size_t MEMORY = size_t(4) << 30;
 // Of an allocation, what is filled: the pools of CubeCL begin with pages whose ends few runs reach.
 constexpr size_t FILLED = 64 << 20;
-
-std::mutex one_at_a_time;
-using Turn = std::lock_guard<std::mutex>;
 
 int architecture() {
     static int value = std::stoi(variable("EMULATED_CUDA_ARCHITECTURE", "90"));
@@ -117,7 +123,7 @@ bool inner_fits(const emulated_tensor_map& map) {
 
 extern "C" {
 
-int cuInit(unsigned) { return SUCCESS; }
+int cuInit(unsigned) { return end_in_turn(), SUCCESS; }
 int cuDriverGetVersion(int* version) { return *version = 13000, SUCCESS; }
 int cuDeviceGetCount(int* count) { return *count = 1, SUCCESS; }
 int cuDeviceGet(int* device, int index) {
@@ -208,6 +214,7 @@ int cuEventDestroy_v2(void* event) { return delete static_cast<char*>(event), SU
 
 // A module is a library that `compiler.cpp` has made; what the driver is given is its path.
 int cuModuleLoadData(void** module, const void* image) {
+    Turn turn(one_at_a_time);
     if (is_idle()) return *module = &allocations, SUCCESS;
     *module = dlopen(static_cast<const char*>(image), RTLD_NOW | RTLD_LOCAL);
     if (!*module) std::fprintf(stderr, "emulated CUDA: %s\n", dlerror());

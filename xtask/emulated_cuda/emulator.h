@@ -18,6 +18,7 @@
 #include "include/device.h"
 
 #include <cstdlib>
+#include <mutex>
 #include <string>
 
 constexpr unsigned MOST_THREADS = 1024;
@@ -42,6 +43,14 @@ struct Kernel {
     // Whether its threads wait for each other.
     bool waits;
 };
+
+// One thread at a time uses the device.
+extern std::mutex one_at_a_time;
+using Turn = std::lock_guard<std::mutex>;
+
+// Lets a program that ends wait for what other threads have begun here, and nothing begin after that: what
+// it would need is taken down. This holds for what is set up before the call.
+void end_in_turn();
 
 // Runs a kernel to its end.
 void run(const Kernel& kernel, dim3 grid, dim3 block, unsigned shared_bytes, void** arguments);
