@@ -41,12 +41,12 @@ pub enum DataError {
         path: PathBuf,
     },
     /// Reading failed.
-    #[error("`{}` cannot be read: {source}", path.display())]
+    #[error("`{}` cannot be read: {reason}", path.display())]
     Read {
         /// The file.
         path: PathBuf,
         /// What the system says.
-        source: io::Error,
+        reason: io::Error,
     },
     /// The file changed between two readings.
     #[error("`{}` changed while it was read", path.display())]
@@ -167,10 +167,10 @@ pub enum DataError {
     #[error("the source's images have the shape {} x {} x {}, which holds no pixel", .0.channels, .0.height, .0.width)]
     NoPixels(ImageShape),
     /// A thread to read images cannot be started.
-    #[error("no thread can be started to read images: {source}")]
+    #[error("no thread can be started to read images: {reason}")]
     Worker {
         /// What the system says.
-        source: rayon::ThreadPoolBuildError,
+        reason: rayon::ThreadPoolBuildError,
     },
     /// What reads an image broke down.
     #[error("reading image {image} broke down: {message}")]
@@ -211,19 +211,23 @@ pub enum DataError {
 
 impl DataError {
     /// The error of a file that cannot be opened or read.
-    pub(crate) fn io(path: &Path, source: io::Error) -> Self {
+    pub(crate) fn io(path: &Path, reason: io::Error) -> Self {
         let path = path.to_owned();
-        match source.kind() {
+        match reason.kind() {
             io::ErrorKind::NotFound => Self::NotFound { path },
             io::ErrorKind::PermissionDenied => Self::Permission { path },
             io::ErrorKind::IsADirectory => Self::Directory { path },
-            _ => Self::Read { path, source },
+            _ => Self::Read { path, reason },
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::error::Error;
+
+    use store::StoreError;
+
     use super::*;
 
     #[test]
@@ -235,6 +239,22 @@ mod tests {
         check(io::ErrorKind::NotFound, "`a.csv` does not exist");
         check(io::ErrorKind::PermissionDenied, "no permission to read `a.csv`");
         check(io::ErrorKind::IsADirectory, "`a.csv` is a directory, a file is expected");
+    }
+
+    /// Whoever prints an error with its sources, as `anyhow` does, tells each once.
+    #[test]
+    fn a_cause_in_the_text_is_no_source() {
+        let full = || io::ErrorKind::StorageFull.into();
+        let stored = StoreError::Io { action: "write", path: "a".into(), reason: full() };
+        let errors = [
+            DataError::io(Path::new("a"), full()),
+            ImageFolderError::CacheWrite(stored).into(),
+            ImageFolderError::List { path: "a".into(), reason: full() }.into(),
+        ];
+        for error in errors {
+            assert!(error.to_string().contains("no storage space"), "{error}");
+            assert!(error.source().is_none(), "{error}");
+        }
     }
 
     #[test]

@@ -44,14 +44,14 @@ pub enum FileError {
         unpacked: u64,
     },
     /// A gzip file whose content is damaged.
-    #[error("`{}`: damaged gzip data after {unpacked} unpacked bytes: {source}", path.display())]
+    #[error("`{}`: damaged gzip data after {unpacked} unpacked bytes: {reason}", path.display())]
     GzipDamaged {
         /// The file.
         path: PathBuf,
         /// Bytes unpacked before.
         unpacked: u64,
         /// What the decoder says.
-        source: io::Error,
+        reason: io::Error,
     },
     /// A gzip file that is too small for the length that its header gives.
     #[error("`{}` has {packed} bytes, which cannot unpack to the {expected} that are expected", path.display())]
@@ -240,16 +240,16 @@ impl BinaryFile {
         FileError::TooShort { path: self.path.clone(), found, expected }.into()
     }
 
-    fn unreadable(&self, source: io::Error) -> DataError {
+    fn unreadable(&self, reason: io::Error) -> DataError {
         let (path, unpacked) = (self.path.clone(), self.position);
-        match source.kind() {
+        match reason.kind() {
             io::ErrorKind::UnexpectedEof if self.packed => {
                 FileError::GzipTruncated { path, unpacked }.into()
             }
             io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData if self.packed => {
-                FileError::GzipDamaged { path, unpacked, source }.into()
+                FileError::GzipDamaged { path, unpacked, reason }.into()
             }
-            _ => DataError::io(&path, source),
+            _ => DataError::io(&path, reason),
         }
     }
 }

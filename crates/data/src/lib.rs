@@ -33,6 +33,9 @@
 // What is saved with the model.
 mod preprocess;
 
+#[doc(hidden)] // for the programs of this workspace
+pub mod count;
+
 // What the user brings: one module for each source.
 #[cfg(feature = "sources")]
 pub mod cifar10;

@@ -7,7 +7,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::DataError;
+use crate::{
+    DataError,
+    count::{counted, grouped},
+};
 
 /// What the splits of files that the user names are called.
 pub(crate) const OPTIONS: [&str; 3] = ["`data.path`", "`data.validation_path`", "`data.test_path`"];
@@ -56,8 +59,10 @@ impl fmt::Display for SharedFiles {
             }
             _ => write!(
                 f,
-                "{count} of the {total} files read for {second} are the same as files read for {first}, \
-                 such as `{shown}`, which is the same as `{copied}`"
+                "{} of the {} read for {second} are the same as files read for {first}, such as \
+                 `{shown}`, which is the same as `{copied}`",
+                grouped(count),
+                counted(total, "file")
             ),
         }
     }

@@ -5,7 +5,10 @@ use std::{cmp::Reverse, collections::BTreeMap};
 
 use backend::random::{Purpose, Random};
 
-use crate::DataError;
+use crate::{
+    DataError,
+    count::{counted, grouped},
+};
 
 /// Checks a fraction of samples to hold out; 0 holds out none.
 pub(crate) fn check_fraction(fraction: f64) -> Result<(), DataError> {
@@ -127,14 +130,15 @@ pub fn classes_without_validation(
         .collect();
     Some(match without[..] {
         [] => return None,
-        [(class, 1)] => format!("class `{class}` has 1 sample to train on, none to validate on"),
         [(class, count)] => {
-            format!("class `{class}` has {count} samples to train on, none to validate on")
+            let samples = counted(count, "sample");
+            format!("class `{class}` has {samples} to train on, none to validate on")
         }
         _ => {
             let shown = without.iter().take(SHOWN);
-            let mut named: Vec<String> =
-                shown.map(|(class, count)| format!("`{class}` ({count} to train on)")).collect();
+            let mut named: Vec<String> = shown
+                .map(|(class, count)| format!("`{class}` ({} to train on)", grouped(count)))
+                .collect();
             if without.len() > SHOWN {
                 named.push(format!("and {} more", without.len() - SHOWN));
             }

@@ -1,6 +1,7 @@
 //! A table in memory: a row of features and a target per sample.
 
 mod copies;
+mod telling;
 
 use std::collections::HashMap;
 
@@ -9,11 +10,11 @@ use store::{sha256_hex, sha256_hex_of_values};
 
 use crate::{
     Column, ColumnKind, DataError, SharedFiles, TablePreprocessing, Target, TargetKind, Task,
-    preprocess::dress::Number, split::classes_without_validation,
+    count::grouped, preprocess::dress::Number, split::classes_without_validation,
 };
 
-pub(crate) use self::copies::note_on_contradictions;
 pub use self::copies::note_on_rows_in_both;
+pub(crate) use self::{copies::note_on_contradictions, telling::notes_on_telling_columns};
 
 /// A target of whole numbers is a class if it has at most this many.
 pub(crate) const MOST_INTEGER_CLASSES: usize = 20;
@@ -292,14 +293,14 @@ pub(crate) fn target_note(
         ),
         [] => note,
         classes if asked.is_none() && are_integers(classes) && classes.len() > 2 => {
-            let count = classes.len();
+            let count = grouped(classes.len());
             format!(
                 "{note}, {count} classes; if these are quantities, `--set data.task=regression` \
                  predicts a number"
             )
         }
         classes => {
-            let note = format!("{note}, {} classes", classes.len());
+            let note = format!("{note}, {} classes", grouped(classes.len()));
             match differ_in_case(classes) {
                 Some([one, other]) => format!("{note}; `{one}` and `{other}` are two of them"),
                 None => note,

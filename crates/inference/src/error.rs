@@ -23,12 +23,12 @@ pub enum InferenceError {
         reason: String,
     },
     /// The weights are not those of the network that the file describes.
-    #[error("`{}`: {source}", path.display())]
+    #[error("`{}`: {reason}", path.display())]
     Weights {
         /// The file.
         path: PathBuf,
         /// The mismatches.
-        source: WeightsError,
+        reason: WeightsError,
     },
     /// The file's network, inputs and classes do not fit together.
     #[error("`{}` contradicts itself: {reason}", path.display())]
@@ -118,7 +118,7 @@ impl InferenceError {
             Self::Description { .. } => {
                 Some("use the `model.safetensors` of a run of this version".to_owned())
             }
-            Self::Weights { source, .. } => Some(source.help()),
+            Self::Weights { reason, .. } => Some(reason.help()),
             Self::Inconsistent { .. } => {
                 Some("copy `model.safetensors` from its run again, or train again".to_owned())
             }

@@ -104,7 +104,7 @@ impl<B: Backend> Model<B> {
         let network = description
             .architecture
             .load(file.tensors, device)
-            .map_err(|source| InferenceError::Weights { path: path.to_owned(), source })?;
+            .map_err(|reason| InferenceError::Weights { path: path.to_owned(), reason })?;
         Ok(Self { description, network, device: device.clone() })
     }
 

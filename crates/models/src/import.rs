@@ -91,7 +91,7 @@ fn safetensors(
     let counter = |name: &str| name.ends_with("num_batches_tracked"); // integers that nothing needs
     let read = TensorFile::read_where(path, |name| wanted(name) && !counter(name));
     read.map_err(|error| match error {
-        StoreError::Io { source, .. } => Fault::Io(source),
+        StoreError::Io { reason, .. } => Fault::Io(reason),
         StoreError::Truncated { .. } => {
             Fault::Truncated("its tensors are not all there".to_owned())
         }

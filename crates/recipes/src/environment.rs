@@ -18,8 +18,9 @@ pub struct DataHashes {
     /// Of all samples, and of the split that each is in: by it `resume` and `eval` know them.
     #[serde(rename = "data")]
     pub samples: String,
-    /// Of the source before the seed holds samples out: by it `compare` knows that runs of several seeds
-    /// had the same. None where the seed holds none out, or draws the samples themselves.
+    /// Of the files of a table, and of pictures before the seed holds some out: by it `compare` knows that
+    /// runs of several seeds, or with other columns, had the same. None where there is nothing more to
+    /// know than of the samples.
     pub source: Option<String>,
 }
 

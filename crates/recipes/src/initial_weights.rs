@@ -25,9 +25,8 @@ use crate::{
     config::{Check, Checker, Config, ImageConfig, SettingsLayer, TextData},
     paths::last_named,
     plan::{FrozenLayers, Outline, Plan},
-    run_directory::{CONFIG, INITIAL},
-    settings::{NO_FILE, WEIGHTS, leaves},
-    shell::quoted_path,
+    run_directory::INITIAL,
+    settings::{NO_FILE, WEIGHTS, another_run, leaves},
     weights_file::WeightsFile,
 };
 
@@ -199,8 +198,8 @@ pub(crate) fn refuse_others(run: &Path, settings: &[SettingsLayer]) -> Result<()
         ExitCode::UserData,
         format!("the run did not begin with the weights in `{}`", named.display()),
         format!(
-            "leave `model.weights` as it was, or begin another run: recipes train {}",
-            quoted_path(&run.join(CONFIG))
+            "leave `model.weights` as it was, or begin another run: {}",
+            another_run(run, [(WEIGHTS, &named.display().to_string().into())])
         ),
     ))
 }

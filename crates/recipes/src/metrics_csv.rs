@@ -38,10 +38,10 @@ impl MetricsLog {
     /// Opens the file and shortens it to `length`. It keeps its columns, whatever is measured now.
     pub(crate) fn reopen(path: &Path, length: u64) -> Result<Self, StoreError> {
         let log = AppendLog::reopen(path, length)?;
-        let text = fs::read_to_string(path).map_err(|source| StoreError::Io {
+        let text = fs::read_to_string(path).map_err(|reason| StoreError::Io {
             action: "read",
             path: path.to_owned(),
-            source,
+            reason,
         })?;
         let header = text.lines().next().unwrap_or_default();
         let names = header.split(',').filter_map(|column| column.strip_prefix(VALIDATION));

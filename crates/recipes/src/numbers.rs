@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+pub(crate) use data::count::{counted, grouped};
 use training::Metrics;
 
 /// Of values that lie close together, this many digits of their deviation are shown.
@@ -12,27 +13,6 @@ const DIGITS_OF_F64: f64 = 17.0;
 
 /// With so many decimals a percentage differs from 100 wherever its share differs from 1.
 const PERCENT_DECIMALS: usize = 15;
-
-/// A count with commas between the thousands.
-pub(crate) fn grouped(value: f64) -> String {
-    let digits = format!("{:.0}", value.abs());
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    if value < 0.0 { format!("-{text}") } else { text }
-}
-
-/// `1 epoch`, `2,000 steps`
-///
-/// - `unit`: of one
-pub(crate) fn counted(number: u64, unit: &str) -> String {
-    let ending = if number == 1 { "" } else { "s" };
-    format!("{} {unit}{ending}", grouped(number as f64))
-}
 
 /// A share as `99.1 %`, with more digits where it would read as none or all and is neither.
 pub(crate) fn percent(share: f64) -> String {
@@ -156,11 +136,6 @@ mod tests {
 
     #[test]
     fn numbers_read_well() {
-        assert_eq!(grouped(1_234_567.4), "1,234,567");
-        assert_eq!(grouped(-999.0), "-999");
-        assert_eq!(grouped(1000.0), "1,000");
-        assert_eq!(counted(1, "epoch"), "1 epoch");
-        assert_eq!([0, 2000].map(|steps| counted(steps, "step")), ["0 steps", "2,000 steps"]);
         assert_eq!([1.0, 999.0, 3500.0].map(size), ["1 byte", "999 bytes", "3.5 kB"]);
         assert_eq!(percent(0.99149), "99.1 %");
         assert_eq!(rounded(0.47651), "0.4765");

@@ -44,7 +44,7 @@ pub(crate) fn odd(config: &TrainerConfig, batch_size: usize, precision: Precisio
     }
     if device::COMPUTES_AT_ONCE && precision != Precision::F32 {
         notes.push(format!(
-            "`training.precision` is {precision}, which is several times slower than f32 on a CPU"
+            "`training.precision` is {precision}, which a CPU emulates: it is many times slower than f32, and only to see what it computes"
         ));
     }
     notes

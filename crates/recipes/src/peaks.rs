@@ -10,24 +10,21 @@ use crate::{cache_folder::cache_folder, console::Console};
 /// In the cache folder.
 const FILE: &str = "peaks.json";
 
-/// Measures a device and stores the result, if there is a writable cache folder.
+/// Measures a device, and stores the result, if there is a writable cache folder. What was faster before
+/// stays: the device may be busy now.
 ///
 /// - `name`: the device's own
 /// - `console`: receives a note if the result cannot be stored
 pub(crate) fn measure(device: &Device, name: &str, console: &Console) -> Peaks {
-    store(Peaks::measure::<Selected>(device), name, console)
-}
-
-/// As [`measure`], but what was faster before stays: the device may be busy now.
-pub(crate) fn measure_again(device: &Device, name: &str, console: &Console) -> Peaks {
     let peaks = Peaks::measure::<Selected>(device);
-    let known = known_peaks(name);
-    store(known.map_or(peaks, |known| peaks.or_faster(known)), name, console)
-}
-
-fn store(peaks: Peaks, name: &str, console: &Console) -> Peaks {
+    let peaks = known_peaks(name).map_or(peaks, |known| peaks.or_faster(known));
     if let Err(error) = keep(name, peaks) {
         console.note(&format!("the measured peaks could not be stored: {error}"));
+    }
+    if cfg!(debug_assertions) {
+        console.note(
+            "this program is only partly optimised, so the device may do better: build it with `--release`",
+        );
     }
     peaks
 }
@@ -52,7 +49,8 @@ fn read() -> BTreeMap<String, Peaks> {
     text.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default()
 }
 
-/// The same device counts as another one on another backend.
+/// The same device counts as another one on another backend, and in a program that is not optimised.
 fn key(name: &str) -> String {
-    format!("{NAME}, {name}")
+    let unoptimised = if cfg!(debug_assertions) { ", unoptimised" } else { "" };
+    format!("{NAME}, {name}{unoptimised}")
 }

@@ -88,6 +88,17 @@ pub static RECIPES: [&Recipe; 8] = [
     &lstm_char::RECIPE,
 ];
 
+/// The recipe for a network that is known by this name.
+fn usual_name(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "vgg11" | "vgg13" | "vgg16" | "vgg19" | "transfer" => vgg::RECIPE.name,
+        "lenet" | "lenet5" => cnn::RECIPE.name,
+        "char-rnn" | "char_rnn" => lstm_char::RECIPE.name,
+        "rnn" | "gru" => lstm::RECIPE.name,
+        _ => return None,
+    })
+}
+
 /// The recipe called `name`.
 ///
 /// # Errors
@@ -96,7 +107,7 @@ pub static RECIPES: [&Recipe; 8] = [
 pub fn find(name: &str) -> Result<&'static Recipe, Failure> {
     RECIPES.into_iter().find(|recipe| recipe.name == name).ok_or_else(|| {
         let names = RECIPES.iter().map(|recipe| recipe.name);
-        let help = match nearest(name, names) {
+        let help = match usual_name(name).or_else(|| nearest(name, names)) {
             Some(near) => format!("did you mean `{near}`?"),
             None => "`recipes list` lists them; the name of a configuration file ends in `.toml`"
                 .to_owned(),

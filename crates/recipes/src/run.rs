@@ -59,11 +59,8 @@ impl<'a> Start<'a> {
         notes: &[String],
     ) -> Result<Run<'a>, Failure> {
         let unwritable = |error: String| {
-            Failure::new(
-                ExitCode::Usage,
-                format!("the configuration cannot be written: {error}"),
-                "use paths that are valid Unicode",
-            )
+            let message = format!("the configuration cannot be written: {error}");
+            Failure::new(ExitCode::Usage, message, "use paths that are valid Unicode")
         };
         let resolved = Resolved {
             toml: config::to_toml(config).map_err(|error| unwritable(error.to_string()))?,
@@ -74,7 +71,7 @@ impl<'a> Start<'a> {
         if self.resumes {
             // First, since the data may be other only because of them.
             self.refuse_changed_choices(&resolved.toml)?;
-            self.refuse_other_data(&data.samples)?;
+            self.refuse_other_data(&data.samples, &resolved.toml)?;
         }
         // A rank that cannot read its data ends all ranks before there is a directory.
         self.group.meet()?;
@@ -166,7 +163,9 @@ impl Run<'_> {
         description: &Description,
         sample: &[usize],
     ) -> TrainerConfig {
-        self.notes.extend(odd(&config, self.batch_size, precision()));
+        if !self.start.resumes {
+            self.notes.extend(odd(&config, self.batch_size, precision())); // which may change no more
+        }
         let architecture = &description.architecture;
         let layers = architecture.layers(sample);
         let memory = Footprint {

@@ -5,7 +5,12 @@ use std::{collections::BTreeMap, path::Path};
 use serde_json::Value;
 use training::EndStatus;
 
-use crate::{ExitCode, Failure, Summary, run_directory::CONFIG, shell::quoted_path};
+use crate::{
+    ExitCode, Failure, Summary,
+    paths::PATHS,
+    run_directory::CONFIG,
+    shell::{quoted, quoted_path},
+};
 
 /// Settings on which no past update depends: when checkpoints are written, where the data are, where
 /// they are kept and how many threads read them, what is reported, and when the run ends. From the
@@ -84,27 +89,53 @@ fn refuse_changed(
 ) -> Result<(), Failure> {
     let keys = began_with.keys().chain(now.keys().filter(|key| !began_with.contains_key(*key)));
     let none = Value::Null;
-    let refused: Vec<String> = keys
-        .filter_map(|key| {
-            let then = began_with.get(key).unwrap_or(&none);
-            let now = now.get(key).unwrap_or(&none);
-            let moved = key == WEIGHTS && [then, now].into_iter().all(names_a_file);
-            let free = FREE.contains(&key.as_str()) || key.starts_with(FREE_TABLE) || moved;
-            (!same(then, now) && !free).then(|| format!("`{key}` was {then} and is {now}"))
-        })
-        .collect();
+    let values = keys.map(|key| {
+        (key.as_str(), began_with.get(key).unwrap_or(&none), now.get(key).unwrap_or(&none))
+    });
+    let refused = values.filter(|&(key, then, now)| {
+        let moved = key == WEIGHTS && [then, now].into_iter().all(names_a_file);
+        let free = FREE.contains(&key) || key.starts_with(FREE_TABLE) || moved;
+        !same(then, now) && !free
+    });
+    let refused: Vec<(&str, &Value, &Value)> = refused.collect();
     if refused.is_empty() {
         return Ok(());
     }
+    let told =
+        |(key, then, now): &(&str, &Value, &Value)| format!("`{key}` was {then} and is {now}");
     Err(Failure::new(
         ExitCode::Usage,
-        format!("a resumed run cannot change its settings: {}", refused.join(", ")),
         format!(
-            "leave them as they were (only {} may change), or begin another run: recipes train {}",
+            "a resumed run cannot change its settings: {}",
+            refused.iter().map(told).collect::<Vec<_>>().join(", ")
+        ),
+        format!(
+            "leave them as they were (only {} may change), or begin another run: {}",
             may_change().join(", "),
-            quoted_path(&run.join(CONFIG))
+            another_run(run, refused.iter().map(|&(key, _, now)| (key, now)))
         ),
     ))
+}
+
+/// The command for a run with this one's settings, but these.
+pub(crate) fn another_run<'a>(
+    run: &Path,
+    changed: impl IntoIterator<Item = (&'a str, &'a Value)>,
+) -> String {
+    let set = changed.into_iter().map(|(key, value)| {
+        let value = if value.is_null() { String::new() } else { shown(value) };
+        format!(" --set {}", quoted(&format!("{key}={value}")))
+    });
+    format!("recipes train {}{}", quoted_path(&run.join(CONFIG)), set.collect::<String>())
+}
+
+/// The command for a run with this one's settings, but the paths of data that it is given now.
+pub(crate) fn on_other_data(run: &Path, began_with: &Value, now: &Value) -> String {
+    let (began_with, now) = (leaves(began_with), leaves(now));
+    let given = PATHS.into_iter().filter(|key| key.starts_with("data."));
+    let given = given.filter_map(|key| Some((key, now.get(key)?)));
+    let is_other = |key, value| began_with.get(key).is_none_or(|then| !same(then, value));
+    another_run(run, given.filter(|&(key, value)| is_other(key, value)))
 }
 
 /// What a resumed run may change, in backticks: settings, a table, and the file of the weights.
@@ -271,7 +302,10 @@ mod tests {
         let failure =
             refuse_changes(Path::new("a run"), &json!({"a": 1}), &json!({"a": 2})).unwrap_err();
         let help = failure.problems[0].help.clone().unwrap();
-        assert!(help.ends_with("begin another run: recipes train 'a run/config.toml'"), "{help}");
+        assert!(
+            help.ends_with("another run: recipes train 'a run/config.toml' --set a=2"),
+            "{help}"
+        );
         for name in may_change() {
             // With a value, where it stands in an example.
             let (quoted, set) = (name.clone(), name.trim_end_matches('`').to_owned() + "=");

@@ -17,8 +17,8 @@ use crate::{
     image_set::Progress,
     record::{config_of, data_hash},
     registry::Recipe,
-    run_directory::{CONFIG, INITIAL},
-    settings::{refuse_changed_choices, refuse_changes_of_file},
+    run_directory::INITIAL,
+    settings::{on_other_data, refuse_changed_choices, refuse_changes_of_file},
     shell::quoted_path,
 };
 
@@ -157,18 +157,22 @@ impl<'a> Start<'a> {
     }
 
     /// Refuses to go on with other data than the run began with.
-    pub(crate) fn refuse_other_data(&self, data: &str) -> Result<(), Failure> {
+    ///
+    /// - `config`: the settings with all choices made, as TOML
+    pub(crate) fn refuse_other_data(&self, data: &str, config: &str) -> Result<(), Failure> {
         let run = &self.directory;
         if data_hash(run).is_none_or(|began_with| began_with == data) {
             return Ok(());
         }
+        let began_with = self.on_file().unwrap_or_default();
+        let now = toml::from_str(config).unwrap_or_default();
         Err(Failure::new(
             ExitCode::UserData,
             format!("the data of `{}` have changed since it began", run.display()),
             format!(
                 "resume with the data that it began with, and with that version of this program; to train \
-                 on these data: recipes train {}",
-                quoted_path(&run.join(CONFIG))
+                 on these data: {}",
+                on_other_data(run, &began_with, &now)
             ),
         ))
     }

@@ -1,4 +1,5 @@
-//! What can go wrong with a file, and where.
+//! What can go wrong with a file, and where. As in all crates here, the text of an error has its cause,
+//! which is then no `source`: a chain of errors tells nothing twice.
 
 use std::{io, path::PathBuf};
 
@@ -9,14 +10,14 @@ use crate::NumberType;
 #[non_exhaustive]
 pub enum StoreError {
     /// The system refused.
-    #[error("cannot {action} `{}`: {source}", path.display())]
+    #[error("cannot {action} `{}`: {reason}", path.display())]
     Io {
         /// What was tried, as a verb.
         action: &'static str,
         /// The file or directory.
         path: PathBuf,
         /// The system's answer.
-        source: io::Error,
+        reason: io::Error,
     },
     /// The file is there, but is not what it should be.
     #[error("`{}` is not a usable safetensors file: {reason}", path.display())]
@@ -62,7 +63,7 @@ impl StoreError {
     /// What to do about it.
     pub fn help(&self) -> Option<String> {
         match self {
-            Self::Io { source, .. } => match source.kind() {
+            Self::Io { reason, .. } => match reason.kind() {
                 io::ErrorKind::NotFound => Some("check the path".to_owned()),
                 io::ErrorKind::PermissionDenied => {
                     Some("check who may read and write it".to_owned())
@@ -93,6 +94,6 @@ impl StoreError {
         path: &std::path::Path,
     ) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
-        move |source| Self::Io { action, path, source }
+        move |reason| Self::Io { action, path, reason }
     }
 }

@@ -45,6 +45,8 @@
 //! `Dropout`, which draws from a global generator, nor its `BatchNorm`, which changes in `forward`. Use
 //! `Dropout` and `BatchNorm2d` of `models::layers` instead: the first draws by seed and step, and the
 //! second leaves its statistics in the pass, for [`Trainer::map_model`].
+//! Layers of `burn::nn` also draw their first weights from that generator, and when they are first used:
+//! `Selected::seed(&device, 7)`, then the network, then its `num_params()`, give the same ones each time.
 //!
 //! This crate knows batches only as losses with a [`Part`](backend::Part), so any loop may use it.
 

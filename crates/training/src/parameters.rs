@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use backend::Backend;
 use burn::{
     module::{Module, ModuleVisitor, Param, ParamId},
-    tensor::{Bool, Int, Tensor},
+    tensor::{Bool, DType, Int, Tensor},
 };
 
 use crate::{Mistake, TrainError, TrainerConfig};
@@ -65,6 +65,26 @@ impl Parameter {
 
     pub(crate) fn elements(&self) -> usize {
         self.shape.iter().product()
+    }
+}
+
+/// The position of the first parameter with a value that is not finite; waits for the device.
+pub(crate) fn first_not_finite<B: Backend, M: Module<B>>(model: &M) -> Option<usize> {
+    let mut sums = Sums(Vec::new());
+    model.visit(&mut sums);
+    if sums.0.is_empty() {
+        return None;
+    }
+    let sums = Tensor::cat(sums.0, 0).into_data();
+    sums.iter::<f32>().position(|sum| !sum.is_finite())
+}
+
+/// The sum of each parameter's values, `[1]`, which shows one that is not finite.
+struct Sums<B: Backend>(Vec<Tensor<B, 1>>);
+
+impl<B: Backend> ModuleVisitor<B> for Sums<B> {
+    fn visit_float<const D: usize>(&mut self, parameter: &Param<Tensor<B, D>>) {
+        self.0.push(parameter.val().sum().cast(DType::F32));
     }
 }
 

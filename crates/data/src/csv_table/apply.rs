@@ -18,6 +18,7 @@ use super::{
 };
 use crate::{
     CellError, DataError, Table, TablePreprocessing, Target, TargetKind, Targets,
+    count::grouped,
     preprocess::{
         Odd,
         cell::{self, Cell},
@@ -194,14 +195,26 @@ fn read_numbers(reader: &mut CsvReader, layout: &Layout, preprocessing: &TablePr
     reader.read_numbers(&notations, &with_dress);
 }
 
+/// How programs write what is true or false.
+const TRUTHS: [&str; 6] = ["true", "false", "True", "False", "TRUE", "FALSE"];
+
 /// Looks up a category or class: as it is written, or, where the training file's numbers had a decimal
-/// comma and this cell has one, as that is read.
+/// comma and this cell has one, as that is read; or as another program writes what is true or false:
+/// spreadsheets `TRUE`, and pandas `True`.
 fn find<T: Copy>(known: &HashMap<impl Borrow<str> + Hash + Eq, T>, name: &str) -> Option<T> {
     let with_point = || {
         let plain = decimal_comma::with_point(name)?;
         known.get(&*cell::name(Cell::parse(&plain), &plain))
     };
-    known.get(name).or_else(with_point).copied()
+    let spelled_otherwise = || {
+        let is_truth = ["true", "false"].iter().any(|truth| name.eq_ignore_ascii_case(truth));
+        let mut spellings =
+            TRUTHS.iter().filter(|other| is_truth && name.eq_ignore_ascii_case(other));
+        let found = spellings.clone().filter_map(|spelling| known.get(*spelling));
+        // Which one is meant cannot be told where the training file has several.
+        (found.count() == 1).then(|| spellings.find_map(|spelling| known.get(*spelling)))?
+    };
+    known.get(name).or_else(with_point).or_else(spelled_otherwise).copied()
 }
 
 /// Encodes rows, and counts the cells that are odd beside those of the training rows.
@@ -273,7 +286,7 @@ impl<'a> Encoder<'a> {
         let told = |count: u64, first: &str, what: &str| match count {
             0 => None,
             1 => Some(format!("the value `{first}` is {what}")),
-            _ => Some(format!("{count} values are {what}, such as `{first}`")),
+            _ => Some(format!("{} values are {what}, such as `{first}`", grouped(count))),
         };
         let columns = self.preprocessing.columns.iter().zip(&self.odd);
         let odd = columns.flat_map(|(column, [(unseen, category), (far, number)])| {
@@ -293,8 +306,8 @@ impl<'a> Encoder<'a> {
     }
 }
 
-fn wrong_cell(path: &Path, line: u64, source: CellError) -> CsvError {
-    CsvError::Cell { path: path.to_owned(), line, first_line: None, source }
+fn wrong_cell(path: &Path, line: u64, reason: CellError) -> CsvError {
+    CsvError::Cell { path: path.to_owned(), line, first_line: None, reason }
 }
 
 /// The label of each class, however its cells are written.

@@ -7,7 +7,10 @@ use self::help::more;
 
 use std::path::PathBuf;
 
-use crate::CellError;
+use crate::{
+    CellError,
+    count::{counted, grouped},
+};
 
 /// What is wrong with a table of text. Lines count from 1, the header included.
 #[derive(Debug, thiserror::Error)]
@@ -90,7 +93,7 @@ pub enum CsvError {
         text: String,
     },
     /// A row of another length than the first.
-    #[error("{}:{line}: the row has {cells} cells, the first has {expected}", path.display())]
+    #[error("{}:{line}: the row has {}, the first has {expected}", path.display(), counted(cells, "cell"))]
     Ragged {
         /// The file.
         path: PathBuf,
@@ -114,7 +117,7 @@ pub enum CsvError {
         line: u64,
     },
     /// A cell that its column cannot take.
-    #[error("{}:{line}: {source}", path.display())]
+    #[error("{}:{line}: {reason}", path.display())]
     Cell {
         /// The file.
         path: PathBuf,
@@ -123,7 +126,7 @@ pub enum CsvError {
         /// Where the first row of the training file begins; none in another file.
         first_line: Option<u64>,
         /// What is wrong with it.
-        source: CellError,
+        reason: CellError,
     },
     /// A column whose upper part is of one type and whose lower part of the other.
     #[error("{}:{line}: column `{column}` changes between numbers and text here, at `{text}`", path.display())]
@@ -190,7 +193,7 @@ pub enum CsvError {
         target: String,
     },
     /// No column has the index of the target.
-    #[error("`{}` has {columns} columns, none of index {index}", path.display())]
+    #[error("`{}` has {}, none of index {index}", path.display(), counted(columns, "column"))]
     TargetIndex {
         /// The file.
         path: PathBuf,
@@ -222,7 +225,7 @@ pub enum CsvError {
         target: String,
     },
     /// A target of text that hardly recurs.
-    #[error("`{}`: the text of the target `{target}` hardly recurs: {classes} different ones in {rows} rows", path.display())]
+    #[error("`{}`: the text of the target `{target}` hardly recurs: {} different ones in {}", path.display(), grouped(classes), counted(rows, "row"))]
     UniqueTarget {
         /// The file.
         path: PathBuf,
@@ -276,7 +279,7 @@ pub enum CsvError {
         classes: Vec<String>,
     },
     /// Neither the columns of the training file nor those without the target.
-    #[error("`{}` has {columns} columns, the training file has {expected}", path.display())]
+    #[error("`{}` has {}, the training file has {expected}", path.display(), counted(columns, "column"))]
     ColumnCount {
         /// The file.
         path: PathBuf,

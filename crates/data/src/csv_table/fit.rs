@@ -4,7 +4,7 @@ use std::{collections::HashMap, path::Path};
 
 use super::{
     notation::Notation,
-    patterns::is_date_or_time,
+    patterns::{Extremes, is_date_or_time},
     reader::left_out_note,
     records::{Cells, MISSING, Records},
     schema::{ColumnSchema, Kind, Schema},
@@ -217,9 +217,15 @@ pub(super) fn notes(
     notes.extend(note_on_commas(schema));
     let columns = schema.columns.iter().zip(&preprocessing.columns);
     notes.extend(columns.flat_map(|(seen, learnt)| column_notes(seen, learnt)));
-    let TargetSchema { name, worn, grouped, respelled, .. } = &schema.target;
+    let TargetSchema { name, worn, grouped, respelled, extremes, .. } = &schema.target;
     match schema.target.kind {
-        TargetPlan::Regression => notes.extend(notes_on_numbers(name, worn, grouped)),
+        TargetPlan::Regression => {
+            notes.extend(notes_on_numbers(name, worn, grouped));
+            if let TargetKind::Regression { mean, deviation } = preprocessing.target.kind {
+                let remedy = "correct it, or leave its row out";
+                notes.extend(note_on_outliers("target", name, extremes, [mean, deviation], remedy));
+            }
+        }
         TargetPlan::Binary(_) | TargetPlan::Multiclass(_) => {
             notes.extend(respelled.as_ref().map(|[text, class]| {
                 format!(
@@ -265,12 +271,9 @@ fn column_notes(seen: &ColumnSchema, learnt: &Column) -> Vec<String> {
                 )
             }));
             notes.extend(notes_on_numbers(name, &seen.worn, &seen.grouped));
-            notes.extend(seen.extremes.outlier(*mean, *deviation).map(|Place { line, text }| {
-                format!(
-                    "column `{name}`: `{text}`, line {line}, is so far from the other numbers that \
-                     these hardly differ beside it; if it is a slip, correct it or leave the cell empty"
-                )
-            }));
+            let remedy = "correct it or leave the cell empty";
+            let moments = [*mean, *deviation];
+            notes.extend(note_on_outliers("column", name, &seen.extremes, moments, remedy));
         }
         ColumnKind::Categorical { categories, fill, .. } => {
             notes.extend(note_on_missing(seen, &format!("the most frequent, `{fill}`")));
@@ -292,6 +295,30 @@ fn column_notes(seen: &ColumnSchema, learnt: &Column) -> Vec<String> {
         ));
     }
     notes
+}
+
+/// What the user should know where the others hardly differ beside a few numbers, as the network sees them.
+///
+/// - `what`: `column` or `target`
+/// - `remedy`: what to do if one is a slip
+fn note_on_outliers(
+    what: &str,
+    name: &str,
+    extremes: &Extremes,
+    [mean, deviation]: [f64; 2],
+    remedy: &str,
+) -> Option<String> {
+    let (count, Place { line, text }) = extremes.outliers(mean, deviation)?;
+    Some(match count {
+        1 => format!(
+            "{what} `{name}`: `{text}`, line {line}, is so far from the other numbers that these hardly \
+             differ beside it; if it is a slip, {remedy}"
+        ),
+        _ => format!(
+            "{what} `{name}`: {count} numbers, such as `{text}` in line {line}, are so far from the others \
+             that these hardly differ beside them; where one is a slip, {remedy}"
+        ),
+    })
 }
 
 fn note_on_missing(

@@ -90,6 +90,7 @@ pub fn read_csv(options: &CsvOptions, seed: u64) -> Result<TableSplits, DataErro
     let train = encode(&train_rows)?;
     notes.extend(table::note_on_validation(&preprocessing, &train, validation.as_ref()));
     notes.extend(table::note_on_contradictions(&preprocessing, &train));
+    notes.extend(table::notes_on_telling_columns(&preprocessing, &train));
     let others = [(&options.validation_path, &validation), (&options.test_path, &test)];
     notes.extend(others.into_iter().filter_map(|(path, table)| {
         let rows = match path {

@@ -68,30 +68,53 @@ impl Wholes {
     }
 }
 
-/// The least and the greatest number.
+/// The least and the greatest numbers.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Extremes {
     numbers: u64,
-    ends: Option<[(f64, Place); 2]>,
+    /// At most [`MOST_OUTLIERS`] of each, the most extreme first.
+    least: Vec<(f64, Place)>,
+    greatest: Vec<(f64, Place)>,
 }
+
+/// More numbers are a part of the distribution.
+const MOST_OUTLIERS: usize = 8;
+/// Several numbers are outliers where the next one is so many times closer to the mean.
+const GAP: f64 = 3.0;
 
 impl Extremes {
     pub(super) fn add(&mut self, number: f64, line: u64, text: &str) {
         self.numbers += 1;
-        let place = || (number, Place::new(line, text));
-        match &mut self.ends {
-            None => self.ends = Some([place(), place()]),
-            Some([least, _]) if number < least.0 => *least = place(),
-            Some([_, greatest]) if number > greatest.0 => *greatest = place(),
-            Some(_) => {}
-        }
+        let keep = |ends: &mut Vec<(f64, Place)>, is_beyond: fn(f64, f64) -> bool| {
+            let place = ends.partition_point(|&(other, _)| !is_beyond(number, other));
+            if place < MOST_OUTLIERS {
+                ends.truncate(MOST_OUTLIERS - 1);
+                ends.insert(place, (number, Place::new(line, text)));
+            }
+        };
+        keep(&mut self.least, |number, other| number < other);
+        keep(&mut self.greatest, |number, other| number > other);
     }
 
-    /// The number that makes up more than half of the variance.
-    pub(super) fn outlier(&self, mean: f64, deviation: f64) -> Option<&Place> {
-        let share = |number: f64| ((number - mean) / deviation).powi(2) / self.numbers as f64;
-        let ends = self.ends.as_ref().filter(|_| deviation > 0.0)?;
-        ends.iter().find(|(number, _)| share(*number) > 0.5).map(|(_, place)| place)
+    /// The number that makes up more than half of the variance, or several that do and are far from the
+    /// next: how many, and the farthest.
+    pub(super) fn outliers(&self, mean: f64, deviation: f64) -> Option<(usize, &Place)> {
+        let are_apart = self.numbers >= 2 * MOST_OUTLIERS as u64; // the two ends
+        if !are_apart || deviation <= 0.0 {
+            return None;
+        }
+        let ends = self.least.iter().chain(&self.greatest);
+        let mut far: Vec<(f64, &Place)> =
+            ends.map(|(number, place)| ((number - mean).abs() / deviation, place)).collect();
+        far.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+        let mut share = 0.0;
+        let last = far.windows(2).take(MOST_OUTLIERS).position(|pair| {
+            let [(distance, _), (next, _)] = [pair[0], pair[1]];
+            let is_first = share == 0.0;
+            share += distance.powi(2) / self.numbers as f64;
+            share > 0.5 && (is_first || distance > GAP * next)
+        })?;
+        Some((last + 1, far[0].1))
     }
 }
 
@@ -131,6 +154,7 @@ fn begins_with_date(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Moments;
 
     #[test]
     fn dates_and_times_are_told_from_other_texts() {
@@ -143,16 +167,22 @@ mod tests {
     }
 
     #[test]
-    fn a_number_far_from_all_others_is_found() {
-        let found = |last: Option<f64>, mean, deviation| {
+    fn numbers_far_from_all_others_are_found() {
+        let found = |last: &[f64]| {
             let mut extremes = Extremes::default();
-            let numbers = (0..50).map(f64::from).chain(last);
-            numbers.zip(1..).for_each(|(number, line)| extremes.add(number, line, "x"));
-            extremes.outlier(mean, deviation).map(|place| place.line)
+            let numbers: Vec<f64> = (0..50).map(f64::from).chain(last.iter().copied()).collect();
+            let moments = Moments::of(numbers.iter().copied());
+            numbers.iter().zip(1..).for_each(|(&number, line)| extremes.add(number, line, "x"));
+            let found = extremes.outliers(moments.mean(), moments.deviation());
+            found.map(|(count, place)| (count, place.line))
         };
-        assert_eq!(found(Some(1e9), 2e7, 1.4e8), Some(51));
-        assert_eq!(found(Some(-1e9), -2e7, 1.4e8), Some(51));
-        assert_eq!(found(None, 24.5, 14.4), None);
-        assert_eq!(found(None, 0.0, 0.0), None);
+        assert_eq!(found(&[1e9]), Some((1, 51)));
+        assert_eq!(found(&[-1e9]), Some((1, 51)));
+        assert_eq!(found(&[2400.0, 2500.0, 2450.0]), Some((3, 52)));
+        assert_eq!(found(&[-1e4, 1e4, 1e4]), Some((3, 51)));
+        assert_eq!(found(&[]), None);
+        // As of incomes, of which a few are high and some are between.
+        assert_eq!(found(&[100.0, 150.0, 250.0, 300.0]), None);
+        assert_eq!(Extremes::default().outliers(0.0, 0.0), None);
     }
 }

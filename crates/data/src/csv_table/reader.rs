@@ -15,6 +15,7 @@ use super::{
 };
 use crate::{
     DataError,
+    count::grouped,
     preprocess::cell::{self, Cell},
 };
 
@@ -56,7 +57,10 @@ pub(super) fn left_out_note(lines: &[u64], lacking: &str) -> Option<String> {
     let first = lines.first()?;
     Some(match lines.len() {
         1 => format!("the row in line {first} has {lacking} and is left out"),
-        count => format!("{count} rows have {lacking} and are left out, the first in line {first}"),
+        count => format!(
+            "{} rows have {lacking} and are left out, the first in line {first}",
+            grouped(count)
+        ),
     })
 }
 
@@ -384,7 +388,7 @@ mod tests {
         check(b"", "`a.csv` is empty");
         check(b"\xef\xbb\xbf", "`a.csv` is empty");
         check(b"\n \r\n\t\n", "`a.csv` is empty");
-        check(b"a,b\n1,2\n\n3\n", "a.csv:4: the row has 1 cells, the first has 2");
+        check(b"a,b\n1,2\n\n3\n", "a.csv:4: the row has 1 cell, the first has 2");
         check(b"a,b\n1,\xe9t\xe9\n", "a.csv:2: the text is not UTF-8");
         check(b"a\0,\0b\0\n\0", "a.csv:1: the text is not UTF-8");
         check(b"\n\"a\nb\",c\0\n", "a.csv:2: the text has a zero byte");

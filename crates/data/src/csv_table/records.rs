@@ -69,11 +69,11 @@ pub(super) fn read(options: &CsvOptions, schema: &Schema) -> Result<Records, Dat
     while let Some(row) = reader.next_row()? {
         lines.push(row.line);
         for (column, text) in columns.iter_mut().zip(row.cells()) {
-            let known = column.push(text).map_err(|source| CsvError::Cell {
+            let known = column.push(text).map_err(|reason| CsvError::Cell {
                 path: path.to_owned(),
                 line: row.line,
                 first_line,
-                source,
+                reason,
             })?;
             if !known {
                 return Err(changed());

@@ -100,6 +100,7 @@ pub(super) fn infer(options: &CsvOptions) -> Result<Schema, DataError> {
         may_be_classes: as_read.is_whole() && as_read.may_be_classes(),
         grouped: as_read.grouped().filter(|_| reader.may_have_decimal_commas()).cloned(),
         respelled: summary.respelled.clone(),
+        extremes: as_read.extremes(),
         name,
         index: target,
     };
@@ -164,7 +165,7 @@ fn refuse_grouped(reader: &CsvReader, name: &str, summary: &Summary) -> Result<(
             path: reader.path().to_owned(),
             line: *line,
             first_line: None,
-            source: CellError::Grouped { column: name.to_owned(), text: text.clone() },
+            reason: CellError::Grouped { column: name.to_owned(), text: text.clone() },
         }),
         None => Ok(()),
     }
@@ -177,7 +178,7 @@ fn refuse_odd(reader: &CsvReader, name: &str, written: &Summary) -> Result<(), C
             path: reader.path().to_owned(),
             line: *line,
             first_line: Some(reader.first_line()),
-            source: CellError::NotANumber { column: name.to_owned(), text: text.clone() },
+            reason: CellError::NotANumber { column: name.to_owned(), text: text.clone() },
         }),
         None => Ok(()),
     }

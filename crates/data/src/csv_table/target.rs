@@ -6,6 +6,7 @@ use super::{
     CsvError,
     notation::Notation,
     options::{CsvOptions, TargetColumn},
+    patterns::Extremes,
     reader::CsvReader,
     row::Row,
     schema::no_type_change,
@@ -29,6 +30,7 @@ pub(super) struct TargetSchema {
     pub(super) grouped: Option<Place>,
     /// As [`Summary::respelled`].
     pub(super) respelled: Option<[String; 2]>,
+    pub(super) extremes: Extremes,
 }
 
 /// What to predict.
@@ -131,9 +133,9 @@ pub(super) fn plan(
     if options.task.is_none_or(|task| task == Task::Regression)
         && let Some(place) = stray
     {
-        let source = CellError::NotANumber { column: target, text: place.text.clone() };
+        let reason = CellError::NotANumber { column: target, text: place.text.clone() };
         let (line, first_line) = (place.line, Some(first_line));
-        return Err(CsvError::Cell { path: path(), line, first_line, source }.into());
+        return Err(CsvError::Cell { path: path(), line, first_line, reason }.into());
     }
 
     if let (Some(Task::Regression), Some(Place { line, text })) =
@@ -146,9 +148,9 @@ pub(super) fn plan(
     if let Some(Place { line, text }) = &summary.first_not_finite
         && summary.is_numeric()
     {
-        let source = CellError::NotFinite { column: target, text: text.clone() };
+        let reason = CellError::NotFinite { column: target, text: text.clone() };
         let (line, first_line) = (*line, Some(first_line));
-        return Err(CsvError::Cell { path: path(), line, first_line, source }.into());
+        return Err(CsvError::Cell { path: path(), line, first_line, reason }.into());
     }
 
     let few = |most| written.distinct().is_some_and(|distinct| distinct <= most);

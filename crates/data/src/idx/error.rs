@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::count::counted;
+
 /// What is wrong with IDX files. Records count from 0.
 #[derive(Debug, thiserror::Error)]
 pub enum IdxError {
@@ -16,7 +18,7 @@ pub enum IdxError {
         expected: [u8; 4],
     },
     /// No images, or images of no pixels.
-    #[error("`{}` declares {count} images of {height}x{width} pixels", path.display())]
+    #[error("`{}` declares {} of {height}x{width} pixels", path.display(), counted(count, "image"))]
     Empty {
         /// The file.
         path: PathBuf,
@@ -28,7 +30,7 @@ pub enum IdxError {
         width: u32,
     },
     /// A file of images and one of labels that do not belong together.
-    #[error("`{}` has {images} images, `{}` has {labels} labels", images_path.display(), labels_path.display())]
+    #[error("`{}` has {}, `{}` has {}", images_path.display(), counted(images, "image"), labels_path.display(), counted(labels, "label"))]
     Disagree {
         /// The file of images.
         images_path: PathBuf,

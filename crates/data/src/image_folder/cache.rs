@@ -164,7 +164,7 @@ impl Cache {
             pixels.resize(files.len() * shape.bytes(), 0);
             pass.read(files, &mut pixels)?;
             let path = shard_path(directory, index);
-            store::write_whole(&path, &pixels).map_err(ImageFolderError::from)?;
+            store::write_whole(&path, &pixels).map_err(ImageFolderError::CacheWrite)?;
             shard_sha256.push(store::sha256_hex(&pixels));
             let file = File::open(&path).map_err(cache_read(&path))?;
             shards.push(Shard::new(path, file, index));
@@ -180,7 +180,7 @@ impl Cache {
         let path = directory.join(MANIFEST);
         let json = serde_json::to_vec_pretty(&manifest)
             .map_err(|error| cache_read(&path)(error.into()))?;
-        store::write_whole(&path, &json).map_err(ImageFolderError::from)?;
+        store::write_whole(&path, &json).map_err(ImageFolderError::CacheWrite)?;
         Ok((Self { shape, shards, skipped }, passed))
     }
 
@@ -193,7 +193,7 @@ impl Cache {
     ) -> Result<FileLock, DataError> {
         loop {
             let taken = FileLock::take(&directory.join(".lock"));
-            if let Some(lock) = taken.map_err(ImageFolderError::from)? {
+            if let Some(lock) = taken.map_err(ImageFolderError::CacheWrite)? {
                 return Ok(lock);
             }
             let shards = (0..).take_while(|&index| shard_path(directory, index).exists()).count();
@@ -221,7 +221,7 @@ fn shard_path(directory: &Path, index: usize) -> PathBuf {
 
 fn cache_read(path: &Path) -> impl FnOnce(io::Error) -> ImageFolderError {
     let path = path.to_owned();
-    |source| ImageFolderError::CacheRead { path, source }
+    |reason| ImageFolderError::CacheRead { path, reason }
 }
 
 /// What is there, if anything is.

@@ -5,6 +5,7 @@ use std::{collections::HashMap, path};
 use super::PreparedImages;
 use crate::{
     ImageSource,
+    count::counted,
     shared::{self, Known, OF_A_FOLDER},
 };
 
@@ -20,8 +21,9 @@ impl PreparedImages {
                  is in the wrong folder"
             ),
             count => format!(
-                "{count} pictures are the same as one of another class, such as `{shown}` and \
-                 `{original}`; one of each pair is in the wrong folder"
+                "{} are the same as one of another class, such as `{shown}` and `{original}`; one of \
+                 each pair is in the wrong folder",
+                counted(count, "picture")
             ),
         })
     }
@@ -36,8 +38,9 @@ impl PreparedImages {
                  held out, results on it say nothing about new data"
             ),
             count => format!(
-                "{count} pictures are the same as another one, such as `{shown}` and `{original}`, and \
-                 count twice; where one of the two is held out, results on it say nothing about new data"
+                "{} are the same as another one, such as `{shown}` and `{original}`, and count twice; \
+                 where one of the two is held out, results on it say nothing about new data",
+                counted(count, "picture")
             ),
         })
     }

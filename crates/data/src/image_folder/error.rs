@@ -24,20 +24,20 @@ pub enum ImageFolderError {
         channels: usize,
     },
     /// The system does not tell what is in a folder.
-    #[error("`{}` cannot be listed: {source}", path.display())]
+    #[error("`{}` cannot be listed: {reason}", path.display())]
     List {
         /// The folder.
         path: PathBuf,
         /// What the system says.
-        source: io::Error,
+        reason: io::Error,
     },
     /// The system does not tell whether something in a folder is itself a folder.
-    #[error("`{}` cannot be read: {source}", path.display())]
+    #[error("`{}` cannot be read: {reason}", path.display())]
     Entry {
         /// What is in the folder.
         path: PathBuf,
         /// What the system says.
-        source: io::Error,
+        reason: io::Error,
     },
     /// There are no folders in the folder.
     #[error("`{}` has no class folders", path.display())]
@@ -143,14 +143,14 @@ pub enum ImageFolderError {
     },
     /// The cache cannot be written.
     #[error("the image cache fails: {0}")]
-    CacheWrite(#[from] StoreError),
+    CacheWrite(StoreError),
     /// The cache was whole when it was opened, and cannot be read now.
-    #[error("the image cache `{}` cannot be read: {source}", path.display())]
+    #[error("the image cache `{}` cannot be read: {reason}", path.display())]
     CacheRead {
         /// The file of the cache.
         path: PathBuf,
         /// What the system says.
-        source: io::Error,
+        reason: io::Error,
     },
 }
 
@@ -162,7 +162,7 @@ impl ImageFolderError {
                 format!("each side of `data.size` is 1 to {longest} pixels")
             }
             Self::Channels { .. } => "set `data.channels` to 1 for grey or 3 for colour".into(),
-            Self::List { source, .. } => return list_help(source),
+            Self::List { reason, .. } => return list_help(reason),
             Self::Entry { .. } => {
                 "if it is a link, point it to a folder of images or delete it".into()
             }
@@ -221,8 +221,8 @@ fn without_images(paths: &[PathBuf]) -> String {
     }
 }
 
-fn list_help(source: &io::Error) -> Option<String> {
-    (source.kind() == io::ErrorKind::PermissionDenied)
+fn list_help(reason: &io::Error) -> Option<String> {
+    (reason.kind() == io::ErrorKind::PermissionDenied)
         .then(|| "let the user who runs this list it, as `chmod u+rx` does".into())
 }
 

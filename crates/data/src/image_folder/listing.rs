@@ -8,6 +8,7 @@ use std::{
 use store::sha256_hex;
 
 use super::{ImageFolderError, layout};
+use crate::count::counted;
 
 /// Extensions of the formats that are read.
 const READ: [&str; 6] = ["bmp", "jfif", "jpeg", "jpg", "png", "webp"];
@@ -73,7 +74,7 @@ impl Ignored {
         let first = self.first.as_ref()?.display();
         Some(match self.count {
             1 => format!("`{first}`"),
-            count => format!("{count} files, such as `{first}`"),
+            count => format!("{}, such as `{first}`", counted(count, "file")),
         })
     }
 }
@@ -158,7 +159,7 @@ fn classes_in(folder: &Path) -> Result<(Vec<String>, Ignored), ImageFolderError>
 pub(super) fn is_folder(path: &Path) -> Result<bool, ImageFolderError> {
     match fs::metadata(path) {
         Ok(of) => Ok(of.is_dir()),
-        Err(source) => Err(ImageFolderError::Entry { path: path.to_owned(), source }),
+        Err(reason) => Err(ImageFolderError::Entry { path: path.to_owned(), reason }),
     }
 }
 
@@ -188,7 +189,7 @@ pub(super) fn list_class(
 
 /// What is in a folder and not hidden, nor what macOS adds to an archive.
 pub(super) fn entries(folder: &Path) -> Result<Vec<PathBuf>, ImageFolderError> {
-    let error = |source| ImageFolderError::List { path: folder.to_owned(), source };
+    let error = |reason| ImageFolderError::List { path: folder.to_owned(), reason };
     let mut entries = Vec::new();
     for entry in fs::read_dir(folder).map_err(error)? {
         let entry = entry.map_err(error)?;

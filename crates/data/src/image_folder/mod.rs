@@ -38,7 +38,7 @@ mod source;
 
 use std::path::{Path, PathBuf};
 
-use crate::{DataError, files::Folder};
+use crate::{DataError, count::counted, files::Folder};
 
 pub(crate) use self::resize::write_pixels;
 
@@ -77,7 +77,7 @@ impl ImageFolderSplits {
         let first = first.display();
         let what = match self.passed_over.len() {
             1 => format!("the folder `{first}`"),
-            count => format!("{count} folders, such as `{first}`"),
+            count => format!("{}, such as `{first}`", counted(count, "folder")),
         };
         Some(format!("passed over {what}: {why}"))
     }

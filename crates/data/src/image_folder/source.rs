@@ -114,7 +114,7 @@ impl ImageFolder {
     /// skipped. Where `progress` answers to stop.
     pub fn hash(&self, progress: &mut Progress<'_>) -> Result<(), DataError> {
         if let Some(cache) = &self.options.cache {
-            store::create_directory(cache).map_err(ImageFolderError::from)?;
+            store::create_directory(cache).map_err(ImageFolderError::CacheWrite)?;
         }
         self.hashes(progress)?;
         Ok(())
@@ -187,7 +187,8 @@ impl ImageFolder {
         progress: &mut Progress<'_>,
     ) -> Result<OpenCache, DataError> {
         let files = &self.listing.files;
-        let create = |path: &Path| store::create_directory(path).map_err(ImageFolderError::from);
+        let create =
+            |path: &Path| store::create_directory(path).map_err(ImageFolderError::CacheWrite);
         create(directory)?; // fails before anything is read if it cannot be created
         let hashes = self.hashes(&mut silent)?;
         let key = cache::key(hashes, self.shape, self.options.resize);

@@ -49,7 +49,7 @@ impl Pipeline {
                 .build()
         };
         let workers = (workers > 0).then(start).transpose();
-        Ok(Self { source, workers: workers.map_err(|source| DataError::Worker { source })? })
+        Ok(Self { source, workers: workers.map_err(|reason| DataError::Worker { reason })? })
     }
 
     /// Reads batches in their order; after an error there are no more.

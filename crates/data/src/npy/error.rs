@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use crate::count::{counted, grouped};
+
 /// What is wrong with NumPy's files. Rows and columns count from 0, as in NumPy.
 #[derive(Debug, thiserror::Error)]
 pub enum NpyError {
@@ -56,7 +58,7 @@ pub enum NpyError {
         shape: Vec<u64>,
     },
     /// Features and targets that do not belong together.
-    #[error("`{}` has {feature_rows} rows, `{}` has {target_rows}", features.display(), targets.display())]
+    #[error("`{}` has {}, `{}` has {}", features.display(), counted(feature_rows, "row"), targets.display(), grouped(target_rows))]
     Disagree {
         /// The file of features.
         features: PathBuf,

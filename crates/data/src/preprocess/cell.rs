@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::dress::{Dress, Number, is_dressed};
+use crate::count::counted;
 
 /// The longest part of a cell that an error quotes, in characters.
 const QUOTED: usize = 40;
@@ -69,7 +70,7 @@ pub enum CellError {
         text: String,
     },
     /// A row of the wrong length.
-    #[error("the row has {cells} cells, the model was trained on {expected}")]
+    #[error("the row has {}, the model was trained on {expected}", counted(cells, "cell"))]
     Count {
         /// Cells that the row has.
         cells: usize,

@@ -437,7 +437,7 @@ mod tests {
         let error = example().encode(&["1", "", "male", "abc"], &mut out).unwrap_err();
         assert_eq!(error.to_string(), "column `constant`: `abc` is not a number");
         let error = example().encode(&["1"], &mut out).unwrap_err();
-        assert_eq!(error.to_string(), "the row has 1 cells, the model was trained on 4");
+        assert_eq!(error.to_string(), "the row has 1 cell, the model was trained on 4");
         assert_eq!(out, [9.0]);
     }
 

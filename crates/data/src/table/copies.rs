@@ -7,14 +7,17 @@ use std::{
 };
 
 use super::{MOST_INTEGER_CLASSES, Table, TableSplits, Targets};
-use crate::{ColumnKind, TablePreprocessing};
+use crate::{
+    ColumnKind, TablePreprocessing,
+    count::{counted, grouped},
+};
 
 /// Fewer rows may well be the same by chance.
 const FEWEST_COPIES: usize = 5;
 /// Copies are told where chance would make so many times fewer.
 const TIMES_CHANCE: f64 = 10.0;
 /// Rows to train on of which copies are looked for; to know more would take much memory.
-const MOST_ROWS: usize = 1 << 20;
+pub(super) const MOST_ROWS: usize = 1 << 20;
 
 /// What the user should know where more than a quarter of the rows to measure on are the same as rows
 /// to train on, as they hardly are by chance. Rows of categories and few different numbers may be.
@@ -57,9 +60,10 @@ impl TableSplits {
         let first = if all < train.rows() { "the first " } else { "" };
         are_many(copies, all, 4, chance).then(|| {
             format!(
-                "{copies} of {first}{all} rows are the same as another one, targets included: rows held \
-                 out of them may be copies of rows to train on, and results on such rows say nothing \
-                 about new data"
+                "{} of {first}{} are the same as another one, targets included: rows held out of them may \
+                 be copies of rows to train on, and results on such rows say nothing about new data",
+                grouped(copies),
+                counted(all, "row")
             )
         })
     }
@@ -94,8 +98,10 @@ pub(crate) fn note_on_contradictions(
     let first = if all < train.rows() { "the first " } else { "" };
     are_many(rows, all, 10, chance).then(|| {
         format!(
-            "{rows} of {first}{all} rows to train on have the same features as a row of another class, \
-             from which nothing tells them: classes are wrong, a column is missing, or chance decides"
+            "{} of {first}{} to train on have the same features as a row of another class, from which \
+             nothing tells them: classes are wrong, a column is missing, or chance decides",
+            grouped(rows),
+            counted(all, "row")
         )
     })
 }
@@ -120,18 +126,23 @@ fn chance<'a>(
     rows: impl Iterator<Item = (Features<'a>, u32)> + Clone,
     others: usize,
 ) -> f64 {
+    let of_column =
+        |column: Range<usize>| equal_pairs(rows.clone().map(|(row, _)| row.of(&column)));
+    let of_target = equal_pairs(rows.clone().map(|(_, target)| target));
+    let equal = column_ranges(preprocessing).map(of_column).product::<f64>() * of_target;
+    1.0 - (-equal * others as f64).exp()
+}
+
+/// Which of the features are those of each column.
+pub(super) fn column_ranges(
+    preprocessing: &TablePreprocessing,
+) -> impl Iterator<Item = Range<usize>> {
     let mut next = 0;
-    let columns = preprocessing.columns.iter().map(|column| {
+    preprocessing.columns.iter().map(move |column| {
         let first = next;
         next += column.kind.width();
         first..next
-    });
-    let of_column = |column: Range<usize>| {
-        equal_pairs(rows.clone().map(|(Features(row), _)| Features(&row[column.clone()])))
-    };
-    let of_target = equal_pairs(rows.clone().map(|(_, target)| target));
-    let equal = columns.map(of_column).product::<f64>() * of_target;
-    1.0 - (-equal * others as f64).exp()
+    })
 }
 
 /// The share of all pairs of values in which the two are equal.
@@ -144,9 +155,14 @@ fn equal_pairs<T: Eq + Hash>(values: impl Iterator<Item = T>) -> f64 {
 
 /// The features of a row, the same where their bits are.
 #[derive(Clone, Copy)]
-struct Features<'a>(&'a [f32]);
+pub(super) struct Features<'a>(&'a [f32]);
 
-impl Features<'_> {
+impl<'a> Features<'a> {
+    /// Those of one column.
+    pub(super) fn of(self, column: &Range<usize>) -> Features<'a> {
+        Features(&self.0[column.clone()])
+    }
+
     fn bits(self) -> impl Iterator<Item = u32> {
         self.0.iter().map(|value| value.to_bits())
     }
@@ -172,7 +188,7 @@ impl Hash for Features<'_> {
 
 impl Table {
     /// The features of each row, and its target as bits.
-    fn rows_in_bits(&self) -> impl Iterator<Item = (Features<'_>, u32)> + Clone {
+    pub(super) fn rows_in_bits(&self) -> impl Iterator<Item = (Features<'_>, u32)> + Clone {
         let width = self.features.len() / self.rows().max(1);
         (0..self.rows()).map(move |row| {
             let target = match &self.targets {
@@ -200,15 +216,11 @@ fn has_varied_numbers(preprocessing: &TablePreprocessing, table: &Table) -> bool
             seen.len() > MOST_INTEGER_CLASSES
         })
     }
-    let (width, mut next) = (preprocessing.width(), 0);
-    let mut columns = preprocessing.columns.iter().map(|column| {
-        let first = next;
-        next += column.kind.width();
-        (first, &column.kind)
-    });
+    let width = preprocessing.width();
+    let mut columns = preprocessing.columns.iter().zip(column_ranges(preprocessing));
     are_varied(table.targets.values().iter())
-        || columns.any(|(first, kind)| {
-            matches!(kind, ColumnKind::Numeric { .. })
-                && are_varied(table.features.iter().skip(first).step_by(width))
+        || columns.any(|(column, range)| {
+            matches!(column.kind, ColumnKind::Numeric { .. })
+                && are_varied(table.features.iter().skip(range.start).step_by(width))
         })
 }

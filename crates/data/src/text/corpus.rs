@@ -11,7 +11,9 @@ use super::{
     tokens::{Ids, Tokens, check_length},
 };
 use crate::{
-    DataError, SharedFiles, TokenKind, Vocabulary, VocabularyError, preprocess::words::Words,
+    DataError, SharedFiles, TokenKind, Vocabulary, VocabularyError,
+    count::{counted, grouped},
+    preprocess::words::Words,
 };
 
 /// Bytes of a word, on average, from which on there are hardly blanks between words.
@@ -106,11 +108,11 @@ pub(super) fn encode(texts: &Texts, options: &TextOptions) -> Result<Corpus, Tex
         (None, TokenKind::Characters) => Vocabulary::characters(&text_of(train.text)),
         (None, TokenKind::Bytes) => Vocabulary::bytes(),
         (None, TokenKind::Words) => Vocabulary::words(&text_of(train.text), options.vocabulary)
-            .map_err(|source| match Words::of(&text_of(content)).count() {
-                words @ 1.. if source == VocabularyError::NoWord => {
+            .map_err(|reason| match Words::of(&text_of(content)).count() {
+                words @ 1.. if reason == VocabularyError::NoWord => {
                     TextError::TooShortToDivide { text: name.clone(), words }
                 }
-                _ => TextError::Vocabulary { text: train.name.clone(), source },
+                _ => TextError::Vocabulary { text: train.name.clone(), reason },
             })?,
     };
     let read = [Some(&texts.text), texts.validation.as_ref(), texts.test.as_ref()];
@@ -124,9 +126,9 @@ pub(super) fn encode(texts: &Texts, options: &TextOptions) -> Result<Corpus, Tex
             false => "; without blanks between words `data.tokens=characters` is of more use",
         };
         notes.push(format!(
-            "the vocabulary has {} tokens, not {}: {} has no more different words{hint}",
-            vocabulary.len(),
-            options.vocabulary,
+            "the vocabulary has {}, not {}: {} has no more different words{hint}",
+            counted(vocabulary.len(), "token"),
+            grouped(options.vocabulary),
             train.name
         ));
     }
@@ -197,7 +199,7 @@ impl Part<'_> {
         }
 
         let name = &tokens.name;
-        notes.push(format!("{name} has {} tokens", tokens.len()));
+        notes.push(format!("{name} has {}", counted(tokens.len(), "token")));
         if unknown_words > 0 {
             let percent = 100.0 * unknown_words as f64 / tokens.len() as f64;
             notes.push(format!("{percent:.1} % of {name} are unknown words"));

@@ -2,7 +2,10 @@
 
 use std::path::PathBuf;
 
-use crate::VocabularyError;
+use crate::{
+    VocabularyError,
+    count::{counted, grouped},
+};
 
 /// What is wrong with a text, or with how it is to be cut.
 #[derive(Debug, thiserror::Error)]
@@ -72,7 +75,10 @@ pub enum TextError {
     #[error("0 streams have nothing to predict")]
     NoStream,
     /// An id that is not in the vocabulary.
-    #[error("{text}: token {index} has the id {id}, the vocabulary has {tokens} tokens")]
+    #[error(
+        "{text}: token {index} has the id {id}, the vocabulary has {}",
+        counted(tokens, "token")
+    )]
     UnknownId {
         /// The part of the text.
         text: String,
@@ -84,7 +90,7 @@ pub enum TextError {
         tokens: usize,
     },
     /// A part too short for a single window.
-    #[error("{text} has {tokens} token{}, a sequence of {sequence_length} and its target take {}", if *tokens == 1 { "" } else { "s" }, sequence_length.saturating_add(1))]
+    #[error("{text} has {}, a sequence of {} and its target take {}", counted(tokens, "token"), grouped(sequence_length), grouped(sequence_length.saturating_add(1)))]
     TooShort {
         /// The part of the text.
         text: String,
@@ -95,8 +101,8 @@ pub enum TextError {
     },
     /// A part too short for a window in each stream.
     #[error(
-        "{text} has {tokens} token{}, too few for {streams} streams of {sequence_length} or more",
-        if *tokens == 1 { "" } else { "s" }
+        "{text} has {}, too few for {streams} streams of {sequence_length} or more",
+        counted(tokens, "token")
     )]
     TooShortForStreams {
         /// The part of the text.
@@ -109,7 +115,10 @@ pub enum TextError {
         sequence_length: usize,
     },
     /// So few words that none of them comes before the part to validate on.
-    #[error("{text} has {words} word{}, too few to divide into a part to train on and one to validate on", if *words == 1 { "" } else { "s" })]
+    #[error(
+        "{text} has {}, too few to divide into a part to train on and one to validate on",
+        counted(words, "word")
+    )]
     TooShortToDivide {
         /// The text.
         text: String,
@@ -117,12 +126,12 @@ pub enum TextError {
         words: usize,
     },
     /// The words of the text do not make such a vocabulary.
-    #[error("{text}: {source}")]
+    #[error("{text}: {reason}")]
     Vocabulary {
         /// The part of the text.
         text: String,
         /// What is wrong.
-        source: VocabularyError,
+        reason: VocabularyError,
     },
 }
 
@@ -173,7 +182,7 @@ impl TextError {
                  `data.tokens=characters`"
                     .into()
             }
-            Self::Vocabulary { source, .. } => source.help(),
+            Self::Vocabulary { reason, .. } => reason.help(),
         }
     }
 }

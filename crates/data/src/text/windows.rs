@@ -84,7 +84,7 @@ impl Windows {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::text::tokens::Ids;
+    use crate::{count::grouped, text::tokens::Ids};
 
     fn read(tokens: u16, sequence_length: usize, predict: Predict) -> Vec<(Vec<u32>, Vec<u32>)> {
         let tokens = Tokens { name: "x".into(), ids: Ids::U16((0..tokens).collect()) };
@@ -129,7 +129,7 @@ mod tests {
             usize::MAX,
             &format!(
                 "the text has 9 tokens, a sequence of {0} and its target take {0}",
-                usize::MAX
+                grouped(usize::MAX)
             ),
         );
     }

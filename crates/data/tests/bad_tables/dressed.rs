@@ -183,7 +183,7 @@ fn a_column_that_is_set_to_numbers_may_be_dressed() {
 #[test]
 fn classes_and_categories_keep_their_names() {
     let table = |cells: [&str; 2], delimiter: &str| {
-        let row = |i: usize| [format!("{i},5"), cells[i % 2].into(), cells[i % 2].into()];
+        let row = |i: usize| [format!("{i},5"), cells[i % 2].into(), cells[i / 2 % 2].into()];
         let rows: String = (0..30).map(|i| row(i).join(delimiter) + "\n").collect();
         format!("{}\n{rows}", ["x", "band", "y"].join(delimiter))
     };

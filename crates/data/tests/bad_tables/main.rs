@@ -6,6 +6,7 @@ mod dressed;
 #[path = "../common/folders.rs"]
 mod folders;
 mod shared_files;
+mod telling;
 mod told;
 mod without_values;
 
@@ -30,8 +31,7 @@ fn read(
     let path = folder.path().join(files.first().map_or("absent.csv", |(name, _)| name));
     let mut options = CsvOptions::new(path, TargetColumn::Index(-1));
     set(folder.path(), &mut options);
-    let result = read_csv(&options, 0);
-    (folder, result)
+    (folder, read_csv(&options, 0))
 }
 
 /// Expects an error whose paths are given without their folder, and a part of its help.
@@ -381,7 +381,7 @@ fn other_files_that_do_not_fit() {
     check("x,words,y\n1,u,0\n", "`b.csv` has no column `word`", "rename `words`, if it is meant");
     check("x,word\n1,u\n", "`b.csv` has no target column `y`", "predict");
     check("1,u\n", "`b.csv` has no target column `y`", "predict");
-    check("1\n2\n", "`b.csv` has 1 columns, the training file has 3", "header");
+    check("1\n2\n", "`b.csv` has 1 column, the training file has 3", "header");
     check("x,word,y\none,u,0\n", "b.csv:2: column `x`: `one` is not a number", "number");
     check("y,word,x\n0,u,inf\n", "b.csv:2: column `x`: `inf` is not a finite number", "empty");
     check("x,word,y\n", "`b.csv` has a header and no rows", "at least");
@@ -433,7 +433,7 @@ fn a_wrong_row_to_predict_costs_itself_alone() {
         rows.refused.iter().map(|(line, error)| (*line, error.to_string())).collect();
     let expected = [
         (3, "stdin:3: column `x`: `x` is not a number"),
-        (4, "stdin:4: the row has 1 cells, the first has 2"),
+        (4, "stdin:4: the row has 1 cell, the first has 2"),
         (7, "stdin:7: the row has 3 cells, the first has 2"),
         (8, "stdin:8: column `x`: `1e39` is too large for a 32-bit float"),
         (9, "stdin:9: the text is not UTF-8"),

@@ -46,9 +46,8 @@ fn describe(comparison: &Comparison) -> String {
     if comparison.rows.iter().any(|row| row.runs.len() > 1) {
         text += "\nruns that differ only in their seed are one row: mean ± standard deviation\n";
     }
-    if let Some((metric, runs)) = comparison.best() {
-        let alike = if runs.len() > 1 { " (equal)" } else { "" };
-        text += &format!("\nlowest {metric}: {}{alike}\n", runs.join(", "));
+    if let Some(best) = &comparison.best {
+        text += &format!("\n{}\n", best.sentence());
     }
     if !comparison.notes.is_empty() {
         text.push('\n');

@@ -1,6 +1,6 @@
 //! `recipes lr-find`.
 
-use std::path::PathBuf;
+use std::{iter, path::PathBuf};
 
 use super::{
     arguments::{RecipeParser, at_least},
@@ -71,8 +71,29 @@ pub(super) fn run(
         let chart = chart(&test).svg();
         store::write_whole(file, chart.as_bytes()).map_err(Failure::user_data)?;
     }
-    let tried = to_try(&test, &SettingsLayer::recipe(recipe.name, recipe.toml), &layers);
+    let own = SettingsLayer::recipe(recipe.name, recipe.toml);
+    let all: Vec<&SettingsLayer> = iter::once(&own).chain(&layers).collect();
+    let tried = to_try(&test, &all).ok_or_else(|| why_none(&test, &all));
     output.result(&test, |test| describe(test, tried, default_rate(recipe), arguments))
+}
+
+/// A setting as the last layer that has it, empty where none does.
+fn setting(layers: &[&SettingsLayer], key: &str) -> String {
+    layers.iter().rev().find_map(|layer| layer.value(key)).unwrap_or_default()
+}
+
+/// What to do where no learning rate made the loss fall.
+fn why_none(test: &RangeTest, layers: &[&SettingsLayer]) -> &'static str {
+    let setting = |key| setting(layers, key);
+    let losses: Vec<f64> = test.points.iter().map(|point| point.smoothed).collect();
+    if setting("data.source") == "synthetic" && setting("data.labels") == "random" {
+        "the loss never fell: labels that are drawn at random are learnt by heart, in thousands of steps; \
+         `--set data.labels=linear` draws some that can be told from the features"
+    } else if test.broke_out || rises(&losses) {
+        "the loss never fell, and rose at the end: lower `--from` or raise `--steps`"
+    } else {
+        "the loss never fell: raise `--to` or `--steps`"
+    }
 }
 
 /// What to try.
@@ -84,11 +105,8 @@ struct ToTry {
 
 /// The settings to try: a tenth of the rate with the lowest loss; where the schedule has its peak at
 /// the rate, and so stays there only briefly, the rate where the loss falls fastest.
-fn to_try(test: &RangeTest, recipe: &SettingsLayer, layers: &[SettingsLayer]) -> Option<ToTry> {
-    let setting = |key| {
-        let last = layers.iter().rev().find_map(|layer| layer.value(key));
-        last.or_else(|| recipe.value(key)).unwrap_or_default()
-    };
+fn to_try(test: &RangeTest, layers: &[&SettingsLayer]) -> Option<ToTry> {
+    let setting = |key| setting(layers, key);
     let peak = test.steepest.filter(|_| setting("schedule.kind") == "one_cycle");
     let rate = exponential(peak.or(test.tenth_of_lowest)?);
     let mut settings = vec![format!("optimizer.learning_rate={rate}")];
@@ -135,11 +153,11 @@ fn heights(test: &RangeTest) -> [f64; 2] {
     }
 }
 
-/// - `tried`: the settings to try
+/// - `tried`: the settings to try, or else what to do
 /// - `default`: the learning rate in the recipe's own settings
 fn describe(
     test: &RangeTest,
-    tried: Option<ToTry>,
+    tried: Result<ToTry, &str>,
     default: Option<f64>,
     arguments: &LrFindArguments,
 ) -> String {
@@ -164,7 +182,7 @@ fn describe(
         text += &format!("  {:>8}  {what}\n", exponential(rate));
     }
     match tried {
-        Some(ToTry { settings, peak }) => {
+        Ok(ToTry { settings, peak }) => {
             text += &format!(
                 "try{}: recipes train {}{}\n",
                 if peak { ", for the peak of `one_cycle`" } else { "" },
@@ -172,10 +190,7 @@ fn describe(
                 as_arguments(&arguments.settings, &settings)
             );
         }
-        None if test.broke_out || rises(&losses) => {
-            text += "the loss never fell, and rose at the end: lower `--from` or raise `--steps`\n";
-        }
-        None => text += "the loss never fell: raise `--to` or `--steps`\n",
+        Err(advice) => text += &format!("{advice}\n"),
     }
     text
 }
@@ -247,8 +262,9 @@ mod tests {
         let recipe =
             SettingsLayer::document("recipe", "schedule = { kind = \"constant\", minimum = 0.0 }");
         let tried = |settings: &[&str]| {
-            let ToTry { settings, peak } =
-                to_try(&test, &recipe, &SettingsLayer::sets(settings)).unwrap();
+            let given = SettingsLayer::sets(settings);
+            let layers: Vec<&SettingsLayer> = iter::once(&recipe).chain(&given).collect();
+            let ToTry { settings, peak } = to_try(&test, &layers).unwrap();
             format!("{}{}", if peak { "peak: " } else { "" }, settings.join(" "))
         };
         assert_eq!(tried(&[]), "optimizer.learning_rate=1.0e-2");

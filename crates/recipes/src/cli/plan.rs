@@ -78,7 +78,7 @@ pub(super) fn run(
 
     let (opened, device) = device::open()?;
     let peaks = match arguments.bench {
-        true => Some(peaks::measure_again(&opened, &device, &console)),
+        true => Some(peaks::measure(&opened, &device, &console)),
         false => known_peaks(&device),
     };
     let peak = peaks.as_ref().and_then(|peaks| peaks.multiply_adds_in(plan.precision));

@@ -123,7 +123,10 @@ pub(super) fn run(arguments: &PredictArguments, output: &Output) -> Result<(), F
     let classes = if probabilities { all } else { &[] };
     let columns = match classes {
         [] => columns(top.min(all.len())),
-        classes => ["class".to_owned()].into_iter().chain(classes.iter().cloned()).collect(),
+        classes => {
+            let probability = classes.iter().map(|class| format!("probability_{class}"));
+            ["class".to_owned()].into_iter().chain(probability).collect()
+        }
     };
     let lines = String::new();
     let mut printer =

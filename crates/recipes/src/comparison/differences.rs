@@ -111,7 +111,7 @@ mod tests {
         let keys = ["data.drawing", "data.samples"];
         let comparison = compared(vec![run("cnn", &files), run("resnet", &files)]);
         assert!(keys.iter().all(|&key| !comparison.differences.contains_key(key)));
-        assert!(comparison.best().is_some(), "they learnt the same");
+        assert!(comparison.best.is_some(), "they learnt the same");
         let comparison = compared(vec![run("cnn", &drawn), run("cnn", &files)]);
         assert_eq!(comparison.differences["data.samples"], [json!(500), Value::Null]);
         let comparison = compared(vec![run("cnn", &[]), run("resnet", &[])]);

@@ -1,5 +1,6 @@
 //! Finished runs side by side; those that differ only in their seed are one row.
 
+mod best;
 mod differences;
 mod finished;
 mod row;
@@ -14,12 +15,11 @@ use serde::Serialize;
 use serde_json::Value;
 use training::EndStatus;
 
-use self::{differences::differences, finished::Finished, row::Row};
+use self::{best::Best, differences::differences, finished::Finished, row::Row};
 use crate::{
     ExitCode, Failure,
     chart::{self, Chart},
     names::shortened,
-    numbers::rounded,
     record::{End, Record},
     report::overlaid,
     settings::shown,
@@ -32,6 +32,8 @@ pub(crate) struct Comparison {
     pub(crate) rows: Vec<Row>,
     /// The value of each row, by key; null where it has none.
     pub(crate) differences: BTreeMap<String, Vec<Value>>,
+    /// Null where there is nothing to choose from, or a note says why none can be called so.
+    pub(crate) best: Option<Best>,
     /// Notes to the user, such as which runs are left out, a sentence each.
     pub(crate) notes: Vec<String>,
 }
@@ -89,7 +91,17 @@ impl Runs {
                         between seeds include those of the data";
             notes.push(note.to_owned());
         }
-        Comparison { rows, differences, notes }
+        let best = match best::best(&rows) {
+            Ok(best) => best.map(|(best, note)| {
+                notes.extend(note);
+                best
+            }),
+            Err(why) => {
+                notes.push(format!("no run is named the best: {why}"));
+                None
+            }
+        };
+        Comparison { rows, differences, best, notes }
     }
 
     /// The runs of each row. One that repeats another, seed included, says nothing new of the spread
@@ -131,6 +143,7 @@ impl Runs {
                 .iter()
                 .map(|(key, values)| (key.as_str(), text(values)))
                 .collect(),
+            best: comparison.best.as_ref().map(Best::sentence),
             notes: &comparison.notes,
             charts: overlaid(&runs).iter().map(Chart::inline).collect(),
         };
@@ -157,6 +170,7 @@ struct Page<'a> {
     /// Whether a row stands for several runs.
     spread: bool,
     differences: Vec<(&'a str, Vec<String>)>,
+    best: Option<String>,
     notes: &'a [String],
     charts: Vec<String>,
 }
@@ -203,25 +217,6 @@ impl Comparison {
             }
         }
         metrics
-    }
-
-    /// The first metric of held-out data, a loss, and the runs where it is lowest, more than one where
-    /// they are equal; none where there is one row, or they learnt different tasks or data, whose
-    /// losses say nothing of each other.
-    pub(crate) fn best(&self) -> Option<(String, Vec<String>)> {
-        let are_alike =
-            |(row, other): (&Row, &Row)| row.learnt_the_same(other) && !row.has_other_data(other);
-        if self.rows.len() < 2 || !pairs(&self.rows).all(are_alike) {
-            return None;
-        }
-        let metric = self.metrics().into_iter().find(|name| !name.starts_with("train_"))?;
-        let measured = |row: &'_ Row| row.metrics.get(metric).map(|value| value.mean);
-        let finite = self.rows.iter().filter_map(measured).filter(|mean| mean.is_finite());
-        let lowest = finite.reduce(f64::min)?;
-        // What is equal as it is printed differs by rounding.
-        let is_lowest = |mean: f64| rounded(mean) == rounded(lowest);
-        let best = self.rows.iter().filter(|row| measured(row).is_some_and(is_lowest));
-        Some((metric.replace('_', " "), best.map(Row::name).collect()))
     }
 
     /// The column heads of the printed table.
@@ -319,59 +314,6 @@ mod tests {
         assert_eq!(differences(&rows)["augment.rotate"], [json!(15.0), json!(0.0)]);
     }
 
-    /// The runs that are told to be the best: of one seed, each with other settings and data.
-    fn best(settings: [&[(&str, Value)]; 2], data: [&str; 2], losses: [f64; 2]) -> Vec<String> {
-        let run = |place: usize| {
-            let name = ["a", "b"][place];
-            let Finished { mut record, mut summary, .. } = run(name, 0, 0.1, 0.5);
-            let set = settings[place].iter().map(|(key, value)| ((*key).to_owned(), value.clone()));
-            record.settings.extend(set);
-            record.environment = json!({ "data": data[place] });
-            summary.test = Some([("loss".to_owned(), losses[place])].into());
-            Finished::of(record, summary)
-        };
-        let comparison = Runs { finished: [0, 1].map(run).into(), notes: Vec::new() }.compare();
-        assert_eq!(comparison.rows.len(), 2);
-        comparison.best().map(|(_, runs)| runs).unwrap_or_default()
-    }
-
-    #[test]
-    fn losses_on_other_data_have_no_winner() {
-        let [small, large] = [16, 64].map(|size| [("training.batch_size", json!(size))]);
-        let check = |settings: [&[(&str, Value)]; 2], data: [&str; 2], expected: &[&str]| {
-            assert_eq!(best(settings, data, [0.5, 0.25]), expected, "{settings:?}");
-        };
-        check([&small, &large], ["one", "one"], &["runs/b"]);
-        check([&small, &large], ["one", "other"], &[]);
-        // The samples are others because others were asked for.
-        let [few, many] = [100, 200].map(|samples| ("data.samples", json!(samples)));
-        check([&[few], &[many]], ["one", "other"], &["runs/b"]);
-        // The hash tells nothing of the size of pictures, but of their files.
-        let [narrow, wide] = [32, 64].map(|side| ("data.size", json!(side)));
-        check([&[narrow], &[wide]], ["one", "other"], &[]);
-        let text = ("data.source", json!("text"));
-        let words = |count: usize| [text.clone(), ("data.vocabulary", json!(count))];
-        check([&words(2), &words(1000)], ["one", "one"], &[]);
-        let with = |size: &[(&'static str, Value); 1]| [text.clone(), size[0].clone()];
-        check([&with(&small), &with(&large)], ["one", "one"], &["runs/b"]);
-        check([&with(&small), &with(&large)], ["one", "other"], &[]);
-    }
-
-    #[test]
-    fn data_at_two_paths_are_the_same_where_their_hashes_are() {
-        let settings = ["a.csv", "b.csv"].map(|path| [("data.path", json!(path))]);
-        let best_on = |data| best(settings.each_ref().map(|set| &set[..]), data, [0.5, 0.25]);
-        assert_eq!(best_on(["one", "one"]), ["runs/b"]);
-        assert!(best_on(["one", "other"]).is_empty());
-    }
-
-    #[test]
-    fn one_row_has_no_winner() {
-        let runs = [run("a", 0, 0.1, 0.5), run("b", 1, 0.1, 0.6)];
-        let comparison = Runs { finished: runs.into(), notes: Vec::new() }.compare();
-        assert_eq!((comparison.rows.len(), comparison.best()), (1, None));
-    }
-
     #[test]
     fn rows_of_other_seeds_are_told_to_have_other_samples() {
         let notes = |seeds: [u64; 2], data: [&str; 2]| {
@@ -386,15 +328,6 @@ mod tests {
         assert_eq!(notes([0, 0], ["one", "one"]), [""; 0]);
         assert_eq!(notes([0, 1], ["one", "one"]), [""; 0]);
         assert!(notes([0, 1], ["one", "other"])[0].starts_with("with another seed other samples"));
-    }
-
-    #[test]
-    fn runs_with_the_same_lowest_loss_are_all_named() {
-        let settings = [16, 64].map(|size| [("training.batch_size", json!(size))]);
-        for loss in [0.5, 0.500_000_1] {
-            let settings = settings.each_ref().map(|set| &set[..]);
-            assert_eq!(best(settings, ["one", "one"], [0.5, loss]), ["runs/a", "runs/b"]);
-        }
     }
 
     /// A run's settings leave it out where it is as in the recipe.

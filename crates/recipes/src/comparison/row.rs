@@ -59,6 +59,8 @@ pub(crate) struct Row {
     #[serde(skip)]
     pub(super) samples: Vec<Samples>, // of each run
     #[serde(skip)]
+    by_run: Vec<BTreeMap<String, f64>>, // the metrics of each
+    #[serde(skip)]
     pub(super) order: Vec<String>, // of the metrics, for display
 }
 
@@ -128,12 +130,14 @@ impl Row {
     /// Whether a run here had other samples than one there, though both name the same: those that the
     /// path led to have changed.
     pub(super) fn has_other_data(&self, other: &Self) -> bool {
+        let source = self.settings.get("data.source").and_then(Value::as_str);
         // Of a text nothing else decides, but the vocabulary of the run that it began with.
-        let is_text = self.settings.get("data.source").is_some_and(|source| source == "text");
-        self.learnt_the_same(other)
-            && (is_text || self.asked_for() == other.asked_for())
-            && (self.has_same_samples(other) == Some(false)
-                || self.pairs(other).any(|(here, there)| differ(&here.source, &there.source)))
+        let asked_for_same = source == Some("text") || self.asked_for() == other.asked_for();
+        let had_other = asked_for_same && self.has_same_samples(other) == Some(false);
+        // That of a table is of its files, whatever was asked for of them.
+        let may_differ = !asked_for_same && !matches!(source, Some("csv" | "npy"));
+        let from_other = self.pairs(other).any(|(here, there)| differ(&here.source, &there.source));
+        self.learnt_the_same(other) && (had_other || (from_other && !may_differ))
     }
 
     /// The settings on which the hash of the samples depends.
@@ -170,8 +174,15 @@ impl Row {
             samples_per_second: spread(&|run| run.summary.samples_per_second()),
             settings: group[0].settings.clone(),
             samples: group.iter().map(|&run| Samples::of(run)).collect(),
+            by_run: metrics,
             order,
         }
+    }
+
+    /// A metric of each run that has it, with the run's seed.
+    pub(super) fn values(&self, metric: &str) -> Vec<(u64, f64)> {
+        let runs = self.seeds.iter().zip(&self.by_run);
+        runs.filter_map(|(&seed, metrics)| Some((seed, *metrics.get(metric)?))).collect()
     }
 
     /// The settings of its recipe.

@@ -86,7 +86,9 @@ impl Mismatch {
         match near.or_else(|| recipe.find(usual_name(word))) {
             Some(meant) => format!("did you mean `{meant}`?"),
             None if parents.is_empty() => format!("the keys are {}", listed(known, "and")),
-            None if known.is_empty() => format!("`[{}]` has no keys", dotted(parents)),
+            None if known.is_empty() => {
+                format!("this recipe has nothing to set in `[{}]`", dotted(parents))
+            }
             None => format!("`[{}]` has the keys {}", dotted(parents), listed(known, "and")),
         }
     }

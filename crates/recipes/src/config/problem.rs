@@ -66,6 +66,10 @@ pub(crate) fn usual_name(word: &str) -> &str {
     match word {
         "lr" | "lr0" => "learning_rate",
         "batch" => "batch_size",
+        "accumulate"
+        | "accumulation_steps"
+        | "gradient_accumulation"
+        | "gradient_accumulation_steps" => "micro_batch",
         "data" | "data_dir" => "path",
         "num_workers" => "workers",
         "imgsz" | "img_size" | "image_size" => "size",
@@ -76,6 +80,8 @@ pub(crate) fn usual_name(word: &str) -> &str {
         "amp" | "mixed_precision" | "dtype" => "precision",
         "grad_clip" | "max_grad_norm" => "clip_norm",
         "early_stopping" => "training.patience",
+        "freeze" => "fine_tune",
+        "units" | "hidden_size" => "hidden",
         "optimizer" | "optim" => "optimizer.kind",
         "scheduler" | "lr_scheduler" => "schedule.kind",
         word => word,
@@ -92,7 +98,7 @@ pub(crate) fn usual_choice(word: &str) -> Option<&'static str> {
         "numpy" => "npy",
         "fp32" | "float32" => "f32",
         "fp16" | "float16" | "half" => "f16",
-        "bfloat16" => "bf16",
+        "bfloat16" | "mixed" | "amp" | "mixed_bfloat16" => "bf16",
         "letterbox" => "pad",
         "cosine_annealing" => "cosine",
         "reduce_on_plateau" => "plateau",

@@ -129,9 +129,10 @@ impl Console {
     fn line(&self, text: &str) {
         let text = &printable(text);
         match &self.view {
-            View::Bar(bar) => bar.println(text),
+            // Nothing is drawn before its length is known, and `println` would draw it.
+            View::Bar(bar) if bar.length() != Some(0) => bar.println(text),
             // Nobody is left to tell when stderr is closed.
-            View::Plain | View::Quiet => drop(writeln!(stderr(), "{text}")),
+            _ => drop(writeln!(stderr(), "{text}")),
         }
     }
 

@@ -25,8 +25,8 @@ pub(crate) enum DownloadError {
     Other { path: PathBuf, found: String, expected: &'static str },
     #[error("`{}` cannot be unpacked: {reason}", path.display())]
     Archive { path: PathBuf, reason: String },
-    #[error("`{}` cannot be read or written: {source}", path.display())]
-    File { path: PathBuf, source: io::Error },
+    #[error("`{}` cannot be read or written: {reason}", path.display())]
+    File { path: PathBuf, reason: io::Error },
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error("the platform has no cache folder")]
@@ -39,7 +39,7 @@ impl DownloadError {
     /// The error of a file that cannot be read or written.
     pub(super) fn file(path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
-        |source| Self::File { path, source }
+        |reason| Self::File { path, reason }
     }
 
     /// The failure of a command that needs files, with how to do without the network.

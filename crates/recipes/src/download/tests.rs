@@ -297,7 +297,7 @@ fn without_a_network_all_is_said_that_a_person_needs() {
     let error = DownloadError::Unreachable { url, reason };
     let failure = error.failure(set.files, set.base, Path::new("cache"));
     assert_eq!(failure.exit_code, ExitCode::Unexpected);
-    let unwritable = DownloadError::File { path: "a".into(), source: std::io::Error::other("no") };
+    let unwritable = DownloadError::File { path: "a".into(), reason: std::io::Error::other("no") };
     let unwritable = unwritable.failure(set.files, set.base, Path::new("cache"));
     assert_eq!(unwritable.exit_code, ExitCode::UserData);
     let problem = &failure.problems[0];

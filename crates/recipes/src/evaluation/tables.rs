@@ -5,7 +5,7 @@ use std::path::Path;
 use backend::{Selected, device::Device};
 use data::{
     SharedFiles, Table, TablePreprocessing, Target, TargetKind,
-    csv_table::read_table,
+    csv_table::{OnMissingTarget, read_table},
     note_on_rows_in_both,
     npy::{is_npy, read_npy_table},
 };
@@ -118,8 +118,9 @@ fn read_given(
         let (split, table) = read_npy_table(path, preprocessing)?;
         return Ok(GivenTable { split, table, notes: Vec::new() });
     }
-    let TableData { header, on_missing_target, .. } = config.data;
-    let (table, notes) = read_table(path, preprocessing, header, on_missing_target)?;
+    // Of rows without a target there is nothing to measure, which a note tells.
+    let (table, notes) =
+        read_table(path, preprocessing, config.data.header, OnMissingTarget::Skip)?;
     Ok(GivenTable { split: None, table, notes })
 }
 

@@ -110,6 +110,7 @@ impl HeldOut {
             return self.no_better_recall().map(|(is_worse, guess)| told(is_worse, guess));
         }
         let commonest = report.per_class.iter().max_by_key(|class| class.samples)?;
+        let as_common = report.per_class.iter().filter(|class| class.samples == commonest.samples);
         let (count, of) = (commonest.samples as f64, report.samples as f64);
         let share = count / of;
         // Two standard errors of a share.
@@ -117,11 +118,12 @@ impl HeldOut {
         let accuracy = metric("accuracy")?;
         (accuracy <= share + margin).then(|| {
             let class = &commonest.class;
-            let which = match count < of {
-                true => format!("the most common class ({})", percent(share)),
-                false => "the only class that was held out".to_owned(),
+            let guess = match as_common.count() {
+                1 if count == of => format!("`{class}`, the only class that was held out"),
+                1 => format!("`{class}`, the most common class ({})", percent(share)),
+                alike => format!("one of the {alike} most common classes ({})", percent(share)),
             };
-            told(accuracy < share - margin, format!("always guessing `{class}`, {which}"))
+            told(accuracy < share - margin, format!("always guessing {guess}"))
         })
     }
 
@@ -183,6 +185,12 @@ mod tests {
             only,
             "not clearly better than always guessing `1`, the only class that was held out"
         );
+
+        let alike =
+            held_out(&[("accuracy", 0.5)], &[500, 500], None).no_better_than(false).unwrap();
+        let expected =
+            "not clearly better than always guessing one of the 2 most common classes (50.0 %)";
+        assert_eq!(alike, expected);
 
         let regression = |r2| held_out(&[("r2", r2)], &[], None).no_better_than(false);
         let mean = "predicting the mean of the held-out values";

@@ -86,7 +86,11 @@ pub(crate) fn write_at_the_end(
     let record = Record::read(run)?;
     let worth = held_out(&record).is_some_and(measures_at_the_end);
     let measured = worth.then(|| HeldOut::of(run, progress));
-    write_page(&record, measured.as_ref(), ended.as_ref().err(), &run.join(REPORT))
+    let mut verdict =
+        write_page(&record, measured.as_ref(), ended.as_ref().err(), &run.join(REPORT))?;
+    let failure = measured.and_then(Result::err);
+    verdict.notes.extend(failure.map(|failure| format!("{}.", unmeasured(run, &failure))));
+    Ok(verdict)
 }
 
 /// Whether the report of a finished run lacks what evaluating it again would tell, since that takes long.

@@ -26,8 +26,8 @@ use crate::{
 
 /// The most classes for which the confusion matrix is shown.
 pub(crate) const MOST_IN_MATRIX: usize = 30;
-/// The longest class name that heads a column; longer ones are numbered.
-const SHORT_NAME: usize = 4;
+/// The most letters of all class names that head a column each; more are numbered.
+const LETTERS_OF_HEADS: usize = 120;
 /// The most epochs whose generated text is shown.
 const MOST_SAMPLES: usize = 8;
 /// How many of the most confused pairs of classes are named.
@@ -188,7 +188,8 @@ fn measures(held_out: &HeldOut) -> Measures<'_> {
     let report = held_out.report();
     let mistakes = &held_out.examined.mistakes;
     let few = (1..=MOST_IN_MATRIX).contains(&report.classes.len());
-    let named = report.classes.iter().all(|class| class.chars().count() <= SHORT_NAME);
+    let letters: usize = report.classes.iter().map(|class| class.chars().count()).sum();
+    let named = letters <= LETTERS_OF_HEADS;
     let matrix = if few { matrix(report, named) } else { Vec::new() };
     let columns = report.classes.iter().enumerate();
     let column = |(index, class): (usize, &String)| {

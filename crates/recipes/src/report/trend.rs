@@ -11,6 +11,8 @@ use crate::{
 const OVERFITS: f64 = 0.1;
 /// The share by which it must have fallen in the last epoch to promise more.
 const STILL_FALLS: f64 = 0.01;
+/// A loss that no guess has.
+const FAR_ABOVE_GUESSING: f64 = 30.0;
 /// The fewest epochs that show a trend.
 const FEWEST_EPOCHS: usize = 3;
 
@@ -18,6 +20,15 @@ const FEWEST_EPOCHS: usize = 3;
 fn validated(record: &Record) -> Vec<(&EpochRecord, f64, f64)> {
     let epochs = record.epochs.iter();
     epochs.filter_map(|epoch| Some((epoch, epoch.train_loss?, epoch.validation("loss")?))).collect()
+}
+
+/// The loss of the last epoch, if the network is far from any good: guessing among the
+/// 50,000 words of a vocabulary has a cross-entropy of 11, and guessing the mean of standardised values a
+/// squared error of 1.
+pub(super) fn unstable(record: &Record) -> Option<f64> {
+    let last = record.epochs.last()?;
+    let loss = last.validation("loss").or(last.train_loss)?;
+    (loss > FAR_ABOVE_GUESSING).then_some(loss)
 }
 
 pub(super) fn overfits(record: &Record) -> Option<String> {
@@ -100,6 +111,13 @@ pub(super) mod tests {
             settings: [("training.epochs".to_owned(), json!(losses.len()))].into(),
             ..Record::default()
         }
+    }
+
+    #[test]
+    fn a_loss_above_that_of_any_guess_is_unstable() {
+        let of = |losses: &[(f64, f64)]| unstable(&run_of(losses, &json!({})));
+        assert_eq!(of(&[(9e9, 1e5), (2.0, 0.5)]), None, "it recovered");
+        assert_eq!(of(&[(0.5, 0.5), (0.4, 240_680.0)]), Some(240_680.0));
     }
 
     #[test]

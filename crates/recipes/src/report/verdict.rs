@@ -5,7 +5,7 @@ use training::{EndStatus, Metrics};
 
 use super::{
     held_out::HeldOut,
-    trend::{overfits, still_falls},
+    trend::{overfits, still_falls, unstable},
 };
 use crate::{
     Failure, Summary,
@@ -60,8 +60,17 @@ pub(super) fn verdict(
     if let Some(guess) = measured.and_then(|measured| measured.no_better_than(balanced)) {
         notes.push(format!("That is {guess}."));
     }
-    notes.extend(overfits(record));
-    notes.extend(still_falls(record, summary));
+    match unstable(record) {
+        Some(loss) => notes.push(format!(
+            "A loss of {} is far above that of guessing. What to do: {}.",
+            rounded(loss),
+            stable(record)
+        )),
+        None => {
+            notes.extend(overfits(record));
+            notes.extend(still_falls(record, summary));
+        }
+    }
     notes.extend(stopped_early(record).map(|why| format!("It stopped early: {why}.")));
     if summary.skipped_records > 0 {
         let records = counted(summary.skipped_records as u64, "record");

@@ -262,7 +262,7 @@ fn a_text_is_inspected_with_the_sequence_length_of_the_recipe_that_reads_it() {
         assert_eq!(found["shape"], serde_json::json!([length]), "{found}");
     }
     // Long enough for one stream, but not for as many as a batch has rows.
-    let few = "the training part of `text.txt` has 3240 tokens, too few for 64 streams of 64";
+    let few = "the training part of `text.txt` has 3,240 tokens, too few for 64 streams of 64";
     folder.run(&format!("{train}characters")).refused(3, few);
     let told = folder.run(&inspect("characters")).succeeded().stdout;
     let note = format!("note: `lstm-char` refuses it with its own settings: {few}");

@@ -71,6 +71,10 @@ fn a_table_is_measured_with_its_classes() {
     folder.write("other.csv", "a,b,class\n1,2,left\n3,,right\n");
     let report = folder.run("eval run --data other.csv --json").succeeded().json();
     assert_eq!(report["notes"], serde_json::json!([]));
+    folder.write("other.csv", "a,b,class\n1,2,left\n3,1,\n");
+    let report = folder.run("eval run --data other.csv --json").succeeded().json();
+    let note = "`other.csv`: the row in line 3 has no target and is left out";
+    assert_eq!((&report["samples"], &report["notes"]), (&1.into(), &[note].into()));
 
     fs::write(folder.path("table.csv"), format!("a,b,class\n9,9,left\n{rows}")).unwrap();
     folder.run("eval run").refused(3, "the run's data has changed");

@@ -376,7 +376,7 @@ fn categories_are_embedded_and_an_unseen_one_is_predicted_too() {
 
     let predicted = folder.run("predict run new.csv --csv --probabilities").succeeded().stdout;
     let rows: Vec<Vec<&str>> = predicted.lines().map(|line| line.split(',').collect()).collect();
-    assert_eq!(rows[0], ["input", "class", "no", "yes"]);
+    assert_eq!(rows[0], ["input", "class", "probability_no", "probability_yes"]);
     for (row, class) in rows[1..].iter().zip(["yes", "no"]) {
         let [no, yes] = [row[2], row[3]].map(|cell| cell.parse::<f64>().unwrap());
         assert!((no + yes - 1.0).abs() < 1e-6 && (yes > no) == (class == "yes"), "{predicted}");

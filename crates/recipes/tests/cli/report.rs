@@ -162,7 +162,8 @@ fn a_run_that_diverged_says_so() {
 fn runs_on_a_table_that_has_changed_are_no_seeds_of_one_experiment() {
     let folder = Folder::new();
     let write = |shift: usize| {
-        let rows = (0..40).map(|row| format!("{row},{}\n", (row + shift) % 2));
+        let rows =
+            (0..40).map(|row| format!("{},{},{}\n", row * 7 % 40, row % 3, (row + shift) % 2));
         folder.write("a.csv", rows.collect::<String>());
     };
     let csv = "train mlp --set data.source=csv --set data.path=a.csv --set data.target=-1";
@@ -179,14 +180,27 @@ fn runs_on_a_table_that_has_changed_are_no_seeds_of_one_experiment() {
     let rows = folder.run("compare 0 1 2 --json").succeeded().json()["rows"].clone();
     assert_eq!(rows.as_array().map(Vec::len), Some(2));
     assert_eq!((&rows[0]["seeds"], &rows[1]["seeds"]), (&[0, 1].into(), &[2].into()));
-    assert!(!folder.run("compare 0 1 2").succeeded().stdout.contains("lowest validation loss"));
+    let unranked = |runs: &str| {
+        let compared = folder.run(&format!("compare {runs} --json")).succeeded().json();
+        assert_eq!(compared["best"], serde_json::Value::Null);
+        compared["notes"].to_string()
+    };
+    assert!(unranked("0 1 2").contains("no run is named the best: the data changed"));
+
+    // So it is where other columns were asked for.
+    write(0);
+    let other = "--set data.columns.column_1=drop --set training.epochs=1 --progress quiet --run-dir columns";
+    folder.run(&format!("{csv} {other} --seed 2")).succeeded();
+    assert!(unranked("2 columns").contains("no run is named the best: the data changed"));
+    let same = folder.run("compare 1 columns").succeeded().stdout;
+    assert!(same.contains("no run is named the best: they share no seed"), "{same}");
 }
 
 #[test]
 fn seeds_are_one_row_with_their_spread() {
     let folder = Folder::new();
     for (run, option) in
-        [("a", "--seed 1"), ("b", "--seed 2"), ("c", "--set training.batch_size=64")]
+        [("a", "--seed 1"), ("b", "--seed 2"), ("c", "--seed 2 --set training.batch_size=64")]
     {
         let options = "--set data.labels=linear --set training.epochs=2 --progress quiet";
         folder.run(&format!("train mlp {options} {option} --run-dir {run}")).succeeded();
@@ -199,7 +213,8 @@ fn seeds_are_one_row_with_their_spread() {
     assert!(text.contains("a and 1 more") && text.contains(" ± "), "{text}");
     let is_row = |line: &str| line.split_whitespace().eq(["training.batch_size", "40", "64"]);
     assert!(text.lines().any(is_row), "{text}");
-    assert!(text.contains("\nlowest validation loss: "), "{text}");
+    assert!(text.contains("\nlowest validation loss of seed 2: "), "{text}");
+    assert!(folder.read("all.html").contains("<p>lowest validation loss of seed 2: "));
     assert!(folder.read("all.html").contains("<title>Validation accuracy</title>"));
 
     let json = folder.run("compare a b c --json").succeeded().json();

@@ -367,22 +367,23 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         }
         self.share_statistics()?;
         self.report_rest()?;
+        let keeps = self.state.best_model.is_some();
+        let model = self.state.best_model.take().unwrap_or_else(|| self.state.evaluated());
+        self.check_model(&model)?;
         let epochs = self.epochs_begun();
         let steps = self.step_number();
         self.tell(&Event::End { status, epoch: epochs, step: steps })?;
 
         let trainable_parameters = self.trainable_parameters();
-        let last = self.state.evaluated();
         let record = self.state.record;
         let (best, of_best) = record.best.unzip();
-        let keeps = self.state.best_model.is_some();
         let kept_epoch =
             best.as_ref().map(|best| best.epoch).filter(|&epoch| keeps && epoch != epochs);
-        let (model, validation) = match self.state.best_model {
-            Some(model) => (model, of_best.map(Metrics::from)),
+        let validation = match keeps {
+            true => of_best,
             // Within an epoch the last validation measured another model.
-            None if record.position > 0 => (last, None),
-            None => (last, record.validation.map(Metrics::from)),
+            false if record.position > 0 => None,
+            false => record.validation,
         };
         Ok(Trained {
             model,
@@ -393,7 +394,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
             trainable_parameters,
             seconds_training: self.clock.seconds(),
             train_loss: record.epoch.mean_loss(),
-            validation,
+            validation: validation.map(Metrics::from),
             best,
             kept_epoch,
         })

@@ -10,6 +10,7 @@ use burn::module::AutodiffModule;
 
 use crate::{
     EndStatus, Event, Metrics, StepReport, TrainError, Trainer,
+    parameters::first_not_finite,
     progress::{Span, Spent},
     state::NotFinite,
 };
@@ -66,18 +67,40 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
                 }
                 None => "the loss or a gradient".to_owned(),
             };
-            let epoch = self.state.record.epochs_ended + 1;
-            self.tell(&Event::End { status: EndStatus::Diverged, epoch, step })?;
-            return Err(TrainError::Diverged {
-                what,
-                after: self.finite_until,
-                step,
-                learning_rate: self.state.record.learning_rate,
-                clip_norm: self.config.clip_norm,
-            });
+            return Err(self.diverged(self.finite_until, what));
         }
         self.finite_until = step;
         Ok(())
+    }
+
+    /// Fails where a model holds what is not finite though all losses and gradients were, such as running
+    /// statistics; waits for the device.
+    pub(super) fn check_model(&mut self, model: &M::InnerModule) -> Result<(), TrainError> {
+        match first_not_finite(model) {
+            None => Ok(()),
+            Some(position) => {
+                let what = format!("`{}`", self.parameters[position].path);
+                Err(self.diverged(0, what))
+            }
+        }
+    }
+
+    /// Reports that the run ends so.
+    ///
+    /// - `after`: the last step known to be finite
+    fn diverged(&mut self, after: u64, what: String) -> TrainError {
+        let step = self.step_number();
+        let epoch = self.state.record.epochs_begun();
+        if let Err(error) = self.tell(&Event::End { status: EndStatus::Diverged, epoch, step }) {
+            return error;
+        }
+        TrainError::Diverged {
+            what,
+            after,
+            step,
+            learning_rate: self.state.record.learning_rate,
+            clip_norm: self.config.clip_norm,
+        }
     }
 
     /// Reads from the device what was summed there since the last call.

@@ -41,13 +41,13 @@ impl<B: Backend> Normalized<B> {
     }
 }
 
-/// Doubles what has one dimension and is not trained.
-struct Statistics;
+/// Multiplies what is not trained.
+struct Statistics(f32);
 
 impl<B: Backend> ModuleMapper<B> for Statistics {
     fn map_float<const D: usize>(&mut self, parameter: Param<Tensor<B, D>>) -> Param<Tensor<B, D>> {
         let (id, tensor, mapper) = parameter.consume();
-        let tensor = if tensor.is_require_grad() { tensor } else { tensor * 2.0 };
+        let tensor = if tensor.is_require_grad() { tensor } else { tensor * self.0 };
         Param::from_mapped_value(id, tensor, mapper)
     }
 }
@@ -68,7 +68,7 @@ fn train(settings: TrainerConfig, only_decay: bool) -> Trained<Network<Selected>
             let outputs = model.second.forward(model.first.forward(input));
             let factor = if only_decay { 0.0 } else { 1.0 };
             trainer.step(outputs.flatten::<1>(0, 1).sum() * factor, Part::whole(1)).unwrap();
-            trainer.map_model(|model| model.map(&mut Statistics));
+            trainer.map_model(|model| model.map(&mut Statistics(2.0)));
         }
         assert_eq!(trainer.step_number(), 3);
         trainer.end_epoch(|_| None).unwrap();
@@ -96,6 +96,39 @@ fn what_is_not_trained_is_neither_updated_nor_decayed_but_may_be_mapped() {
         assert_eq!(first(&trained.model.second.running_mean), 8.0);
         assert!(first(&trained.model.first.weight) < 1.0);
         assert!(first(&trained.model.second.bias) < 1.0);
+    }
+}
+
+/// Which no loss shows where they are only used to validate.
+#[test]
+fn running_statistics_that_overflow_end_the_run_as_diverged() {
+    for (keep_best, epochs) in [(false, 1), (true, 2)] {
+        let mut settings = TrainerConfig { epochs, ..settings(OptimizerKind::Sgd) };
+        settings.keep_best = keep_best;
+        let device = Device::default();
+        let [one, other] = [(); 2].map(|()| Normalized::ones(&device));
+        let mut nobody = ();
+        let model = Network::<Recorded> { first: one, second: other };
+        let mut trainer =
+            Trainer::new(model, settings, &device, &mut nobody, Stop::default()).unwrap();
+        while let Some(epoch) = trainer.next_epoch() {
+            for _ in epoch.batches(0..3) {
+                let weights = trainer.model().second.weight.val().flatten::<1>(0, 1);
+                trainer.step(weights.sum(), Part::whole(1)).unwrap();
+            }
+            if epoch.index + 1 == epochs {
+                trainer.map_model(|model| model.map(&mut Statistics(f32::INFINITY)));
+            }
+            let loss = if epoch.index == 0 { 0.5 } else { f64::NAN };
+            trainer.end_epoch(|_| Some([("loss".to_owned(), loss)].into())).unwrap();
+        }
+        match trainer.finish() {
+            Ok(trained) => assert!(keep_best && first(&trained.model.first.running_mean) == 1.0),
+            Err(TrainError::Diverged { what, step: 3, .. }) => {
+                assert!(!keep_best && what == "`first.running_mean`", "{what}");
+            }
+            Err(error) => panic!("{error}"),
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use super::CsvError;
 use crate::{
     CellError,
+    count::counted,
     names::{list, nearest},
 };
 
@@ -46,7 +47,7 @@ impl CsvError {
                 delimiter.escape_default()
             ),
             Self::BlankRow { .. } => "fill in its cells, or delete the row".into(),
-            Self::Cell { line, first_line, source, .. } => cell_help(*line, *first_line, source),
+            Self::Cell { line, first_line, reason, .. } => cell_help(*line, *first_line, reason),
             Self::TypeChange { column, .. } => format!(
                 "correct the file, or use `{}` (or `drop`)",
                 column_setting(column, "categorical")
@@ -178,8 +179,7 @@ pub(crate) fn column_setting(column: &str, kind: &str) -> String {
 pub(super) fn more(rows: u64) -> String {
     match rows {
         0 | 1 => String::new(),
-        2 => ", and in 1 row below".to_owned(),
-        _ => format!(", and in {} rows below", rows - 1),
+        _ => format!(", and in {} below", counted(rows - 1, "row")),
     }
 }
 

@@ -14,6 +14,7 @@ use super::{
     schema::Kind,
 };
 use crate::{
+    count::{counted, grouped},
     preprocess::cell::{self, Cell, PLAIN_NUMBERS, is_padded},
     table::{MOST_INTEGER_CLASSES, may_be_classes, recur},
 };
@@ -333,8 +334,9 @@ impl Summary {
                 ),
                 (None, Some(categories)) => format!(
                     "its text hardly recurs, so it tells little of other rows: {} different ones \
-                     in {present} rows",
-                    categories.len(),
+                     in {}",
+                    grouped(categories.len()),
+                    counted(present, "row"),
                 ),
             }),
         }

@@ -149,24 +149,24 @@ impl TableData {
         }
     }
 
-    /// A hash of the files, if the seed holds a part of one out.
+    /// A hash of the files, if there are any.
     ///
     /// # Errors
     ///
     /// Where one cannot be read.
     pub(crate) fn source_hash(&self) -> Result<Option<String>, StoreError> {
-        if self.validation_path.is_some() || self.validation == Some(0.0) {
-            return Ok(None);
-        }
         let path = self.path.clone().unwrap_or_default();
         let files = match self.source {
             Source::Synthetic => return Ok(None),
-            Source::Csv => iter::once(path).chain(self.test_path.clone()).collect(),
+            Source::Csv => {
+                let held_out = [&self.validation_path, &self.test_path];
+                iter::once(path).chain(held_out.into_iter().flatten().cloned()).collect()
+            }
             Source::Npy => ["features.npy", "targets.npy"].map(|name| path.join(name)).to_vec(),
         };
         let hash = |path: PathBuf| {
             let hash = File::open(&path).and_then(store::sha256_hex_of);
-            hash.map_err(|source| StoreError::Io { action: "read", path, source })
+            hash.map_err(|reason| StoreError::Io { action: "read", path, reason })
         };
         Ok(Some(files.into_iter().map(hash).collect::<Result<String, _>>()?))
     }

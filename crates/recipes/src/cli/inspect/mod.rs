@@ -1,13 +1,12 @@
 //! `recipes data inspect`: what a recipe would learn from.
 
-use std::{
-    collections::{BTreeMap, HashSet},
-    path::PathBuf,
-};
+mod description;
+
+use std::path::PathBuf;
 
 use clap::ValueEnum;
 use data::{
-    CategoryEncoding, Column, ColumnKind, DataError, TableSplits, TokenKind,
+    DataError, TableSplits, TokenKind,
     augment::AugmentOptions,
     contact_sheet,
     csv_table::TargetColumn,
@@ -18,6 +17,7 @@ use data::{
 use serde::Serialize;
 use serde_json::Value;
 
+use self::description::{Inspection, describe};
 use super::{
     augmented,
     output::{Output, refuse_output},
@@ -31,16 +31,10 @@ use crate::{
     image_set::{Found, IN_MEMORY_BYTES, problem_with},
     initial_weights::FixedNetwork,
     lstm, lstm_char, mlp,
-    names::shortened,
-    numbers::{counted, grouped, percent, significant},
 };
 
 /// Samples that are drawn to be looked at.
 const DRAWN: usize = 1000;
-/// Columns of a table that are described, and notes on columns that are printed.
-const MOST_COLUMNS: usize = 30;
-/// Digits shown of a value.
-const DIGITS: usize = 6;
 /// Images in a row of the contact sheet.
 const COLUMNS: usize = 12;
 
@@ -119,30 +113,6 @@ impl From<Tokens> for TokenKind {
             Tokens::Bytes => Self::Bytes,
         }
     }
-}
-
-/// What was found.
-#[derive(Serialize)]
-struct Inspection {
-    source: Source,
-    /// In the training split.
-    samples: usize,
-    /// In every split.
-    splits: BTreeMap<&'static str, usize>,
-    /// Samples of each class in the training split.
-    classes: BTreeMap<String, usize>,
-    /// Of a sample.
-    shape: Vec<usize>,
-    /// Of a CSV file, the target left out.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    columns: Vec<Column>,
-    /// The least and the greatest value of the training split.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    range: Option<[f64; 2]>,
-    /// Records that cannot be used.
-    skipped: usize,
-    problems: Vec<String>,
-    notes: Vec<String>,
 }
 
 pub(super) fn run(
@@ -310,7 +280,7 @@ fn inspect_text(arguments: &InspectArguments) -> Result<Inspection, Failure> {
         source: Source::Text,
         samples,
         splits: [("train", samples)].into_iter().chain(validation).collect(),
-        classes: BTreeMap::new(),
+        classes: Vec::new(),
         shape: vec![sequence_length],
         columns: Vec::new(),
         range: None,
@@ -396,7 +366,8 @@ fn images(source: Source, found: &Found) -> Result<Inspection, DataError> {
     })
 }
 
-fn by_name(labels: &[u32], classes: &[String]) -> BTreeMap<String, usize> {
+/// In the order of the classes, which numbers keep.
+fn by_name(labels: &[u32], classes: &[String]) -> Vec<(String, usize)> {
     classes.iter().cloned().zip(counts(labels, classes.len())).collect()
 }
 
@@ -405,96 +376,4 @@ fn range(values: impl Iterator<Item = f64>) -> Option<[f64; 2]> {
         None => Some([value; 2]),
         Some([least, greatest]) => Some([least.min(value), greatest.max(value)]),
     })
-}
-
-fn describe(inspection: &Inspection) -> String {
-    let mut text = String::new();
-    let unit = if inspection.source == Source::Text { "tokens" } else { "samples" };
-    for (name, samples) in &inspection.splits {
-        text += &format!("{name:<12} {:>9} {unit}\n", grouped(*samples as f64));
-    }
-    text += &format!("{:<12} {:?}\n", "shape", inspection.shape);
-    if let Some([least, greatest]) = inspection.range {
-        let [least, greatest] = [least, greatest].map(|value| significant(value, DIGITS));
-        text += &format!("{:<12} {least} to {greatest}\n", "values");
-    }
-    let (described, others) =
-        inspection.columns.split_at(inspection.columns.len().min(MOST_COLUMNS));
-    let names = padded(described.iter().map(|column| column.name.as_str()));
-    for (name, Column { kind, .. }) in names.iter().zip(described) {
-        text += &format!("column {name} {}\n", column(kind));
-    }
-    if !others.is_empty() {
-        text += &format!("and {}; `--json` has them all\n", count_columns(others));
-    }
-    let names = padded(inspection.classes.keys().map(|class| class.as_str()));
-    for (class, count) in names.iter().zip(inspection.classes.values()) {
-        let share = percent(*count as f64 / inspection.samples.max(1) as f64);
-        text += &format!("class {class}  {:>9} ({share})\n", grouped(*count as f64));
-    }
-    text += &notes(&inspection.notes, described);
-    for problem in &inspection.problems {
-        text += &format!("skipped: {problem}\n");
-    }
-    text
-}
-
-/// Names as wide as the widest, within limits; longer ones are shortened.
-fn padded<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
-    const WIDTHS: [usize; 2] = [17, 40];
-    let names: Vec<&str> = names.collect();
-    let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
-    let width = longest.clamp(WIDTHS[0], WIDTHS[1]);
-    let on_a_line = |name: &&str| shortened(&name.replace('\n', " "), width);
-    names.iter().map(|name| format!("{:<width$}", on_a_line(name))).collect()
-}
-
-/// How many columns there are of each kind.
-fn count_columns(columns: &[Column]) -> String {
-    let mut counts = [0; 3];
-    for column in columns {
-        counts[match column.kind {
-            ColumnKind::Numeric { .. } => 0,
-            ColumnKind::Categorical { .. } => 1,
-            ColumnKind::Dropped { .. } => 2,
-        }] += 1;
-    }
-    let [numbers, categories, dropped] = counts;
-    let all = counted(columns.len() as u64, "column");
-    format!("{all} more: {numbers} of numbers, {categories} of categories, {dropped} dropped")
-}
-
-/// The notes, without what is said where columns are described; of those on columns the first.
-fn notes(notes: &[String], described: &[Column]) -> String {
-    let said: HashSet<String> = described.iter().filter_map(Column::note_if_dropped).collect();
-    let (mut text, mut on_columns) = (String::new(), 0);
-    for note in notes.iter().filter(|note| !said.contains(*note)) {
-        on_columns += usize::from(note.starts_with("column `"));
-        if on_columns <= MOST_COLUMNS || !note.starts_with("column `") {
-            text += &format!("note: {note}\n");
-        }
-    }
-    if on_columns > MOST_COLUMNS {
-        let more = counted((on_columns - MOST_COLUMNS) as u64, "note");
-        text += &format!("note: and {more} more on columns; `--json` has them all\n");
-    }
-    text
-}
-
-/// What a column is read as.
-fn column(kind: &ColumnKind) -> String {
-    match kind {
-        ColumnKind::Numeric { mean, deviation: 0.0 } => {
-            format!("number, {} in every row", significant(*mean, DIGITS))
-        }
-        ColumnKind::Numeric { .. } => "number, standardised".to_owned(),
-        ColumnKind::Categorical { categories, encoding, .. } => {
-            let becomes = match encoding {
-                CategoryEncoding::OneHot => "a feature each",
-                CategoryEncoding::Index => "an index to embed",
-            };
-            format!("category, {}, {becomes}", counted(categories.len() as u64, "value"))
-        }
-        ColumnKind::Dropped { reason } => format!("dropped: {reason}"),
-    }
 }

@@ -1,0 +1,40 @@
+//! Columns that tell the target by themselves, and what is true or false as several programs write it.
+
+use super::{told::notes, *};
+
+/// Thirty rows of a number, a text and a class.
+fn table(text: impl Fn(usize) -> &'static str) -> String {
+    let row = |i: usize| format!("{}.5,{},{}\n", i * 7 % 30, text(i), i % 2);
+    format!("x,code,y\n{}", (0..30).map(row).collect::<String>())
+}
+
+#[test]
+fn a_column_that_alone_tells_the_target_is_noted() {
+    let note = "column `code` alone tells the target of every row to train on: if it is not known before \
+                the target is, `--set data.columns.code=drop` leaves it out";
+    let told = |text: fn(usize) -> &'static str| notes(&table(text)).1;
+    assert!(told(|i| ["no", "yes"][i % 2]).contains(note));
+    // Several values may have one class.
+    assert!(told(|i| ["a", "b", "c", "d"][i % 4]).contains(note));
+    let other = |i: usize| if i == 4 { "yes" } else { ["no", "yes"][i % 2] };
+    assert!(!told(other).contains("alone tells"), "but one row does not fit");
+    // Each number is there once.
+    assert!(!told(|_| "same").contains("alone tells"));
+}
+
+#[test]
+fn what_is_true_may_be_spelled_as_another_program_does() {
+    let of = |spellings: [&'static str; 2]| move |i: usize| spellings[i % 3 % 2];
+    let excel = table(of(["TRUE", "FALSE"]));
+    let (splits, _) = notes(&excel);
+    let expected = encoded(&excel, &splits);
+    for spellings in [["True", "False"], ["true", "false"]] {
+        assert_eq!(encoded(&table(of(spellings)), &splits), expected);
+    }
+    // Which of two is meant by a third cannot be told, nor are other words spelled otherwise.
+    let both = table(|i| ["TRUE", "True", "FALSE"][i % 3]);
+    let (splits, _) = notes(&both);
+    assert_eq!(encoded("x,code\n1,true\n", &splits), encoded("x,code\n1,unseen\n", &splits));
+    let (splits, _) = notes(&table(of(["Yes", "No"])));
+    assert_eq!(encoded("x,code\n1,YES\n", &splits), encoded("x,code\n1,unseen\n", &splits));
+}

@@ -1,0 +1,272 @@
+//! Which rows of a comparison are the best, as far as that can be told.
+
+use serde::Serialize;
+
+use super::{finished::seed_chooses_samples, pairs, row::Row};
+use crate::{numbers::measure, spread::Spread};
+
+/// The difference of two means is told to be one of chance where it is below so many standard errors.
+const STANDARD_ERRORS: f64 = 2.0;
+
+/// The rows that are best by a metric of held-out data: more than one where they are equal as printed,
+/// since what differs then is rounding.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct Best {
+    /// Such as `validation_loss`: what all runs monitored, or the loss.
+    pub(crate) metric: String,
+    pub(crate) higher_is_better: bool,
+    /// Those of which its means are: all, or where another seed holds out other samples, those that all
+    /// rows have.
+    pub(crate) seeds: Vec<u64>,
+    /// All runs of the rows.
+    pub(crate) runs: Vec<String>,
+    #[serde(skip)]
+    names: Vec<String>, // of the rows
+    /// Whether some rows have other seeds, too.
+    #[serde(skip)]
+    of_some_seeds: bool,
+}
+
+impl Best {
+    /// `lowest validation loss: runs/a`
+    pub(crate) fn sentence(&self) -> String {
+        let end = if self.higher_is_better { "highest" } else { "lowest" };
+        let metric = self.metric.replace('_', " ");
+        let seeds: Vec<String> = self.seeds.iter().map(u64::to_string).collect();
+        let seeds = match seeds.len() {
+            _ if !self.of_some_seeds => String::new(),
+            1 => format!(" of seed {}", seeds[0]),
+            _ => format!(" of seeds {}", seeds.join(", ")),
+        };
+        let alike = if self.names.len() > 1 { " (equal)" } else { "" };
+        format!("{end} {metric}{seeds}: {}{alike}", self.names.join(", "))
+    }
+}
+
+/// The best of the rows, none where there is nothing to choose from, and a note where chance may have
+/// chosen.
+///
+/// # Errors
+///
+/// Why none can be called the best, after `no run is named the best: `.
+pub(super) fn best(rows: &[Row]) -> Result<Option<(Best, Option<String>)>, &'static str> {
+    let Some((metric, higher_is_better)) = decisive(rows).filter(|_| rows.len() > 1) else {
+        return Ok(None);
+    };
+    if pairs(rows).any(|(row, other)| !row.learnt_the_same(other)) {
+        return Err("not all had the same task and the same held-out data");
+    }
+    if pairs(rows).any(|(row, other)| row.has_other_data(other)) {
+        return Err("the data changed from run to run");
+    }
+    let shared = shared_seeds(rows);
+    if shared.as_ref().is_some_and(Vec::is_empty) {
+        return Err("they share no seed, and each holds out or draws other samples");
+    }
+
+    let counts = |seed: u64| shared.as_ref().is_none_or(|shared| shared.contains(&seed));
+    let mean = |row: &Row| {
+        let values = row.values(&metric);
+        let values = values.into_iter().filter(|&(seed, _)| counts(seed)).map(|(_, value)| value);
+        let values: Vec<f64> = values.collect();
+        (!values.is_empty()).then(|| Spread::of(&values).mean).filter(|mean| mean.is_finite())
+    };
+    let error = |mean: f64| if higher_is_better { -mean } else { mean };
+    let mut ranked: Vec<(&Row, f64)> =
+        rows.iter().filter_map(|row| Some((row, mean(row)?))).collect();
+    ranked.sort_by(|(_, mean), (_, other)| error(*mean).total_cmp(&error(*other)));
+    let Some(&(first, lowest)) = ranked.first() else { return Ok(None) };
+    let is_best = |mean: f64| measure(&metric, mean) == measure(&metric, lowest);
+    let equal = ranked.iter().take_while(|&&(_, mean)| is_best(mean)).count();
+    let (best, others) = ranked.split_at(equal);
+    let note = others.first().and_then(|&(next, _)| by_chance(first, next, &metric));
+
+    let mut seeds: Vec<u64> = rows.iter().flat_map(|row| row.seeds.clone()).collect();
+    seeds.retain(|&seed| counts(seed));
+    seeds.sort_unstable();
+    seeds.dedup();
+    let of_some_seeds = rows.iter().any(|row| row.seeds.iter().any(|&seed| !counts(seed)));
+    let runs = best.iter().flat_map(|(row, _)| row.runs.clone()).collect();
+    let names = best.iter().map(|(row, _)| row.name()).collect();
+    Ok(Some((Best { metric, higher_is_better, seeds, runs, names, of_some_seeds }, note)))
+}
+
+/// The metric of held-out data that all runs monitored, or else the first, a loss; and whether more of it
+/// is better.
+fn decisive(rows: &[Row]) -> Option<(String, bool)> {
+    let mut names = rows.iter().flat_map(|row| &row.order);
+    let loss = names.find(|name| !name.starts_with("train_"))?;
+    let (split, _) = loss.split_once('_')?;
+    let accuracy = format!("{split}_accuracy");
+    let by_accuracy = |row: &Row| {
+        row.settings.get("training.monitor").is_some_and(|metric| metric == "accuracy")
+            && row.metrics.contains_key(&accuracy)
+    };
+    Some(if rows.iter().all(by_accuracy) { (accuracy, true) } else { (loss.clone(), false) })
+}
+
+/// The seeds that all rows have, where runs of others had other samples.
+fn shared_seeds(rows: &[Row]) -> Option<Vec<u64>> {
+    let mut hashes = rows.iter().flat_map(|row| &row.samples).map(|samples| &samples.hash);
+    let first = hashes.next()?;
+    let all_alike = first.is_some() && hashes.all(|hash| hash == first);
+    if all_alike || !rows.iter().any(|row| seed_chooses_samples(&row.settings)) {
+        return None;
+    }
+    let in_all = |seed: &&u64| rows.iter().all(|row| row.seeds.contains(seed));
+    Some(rows[0].seeds.iter().filter(in_all).copied().collect())
+}
+
+/// A note where the rows' difference, with each seed that both have, is not far from 0.
+fn by_chance(best: &Row, next: &Row, metric: &str) -> Option<String> {
+    let of_next = next.values(metric);
+    let differences: Vec<f64> = best
+        .values(metric)
+        .into_iter()
+        .filter_map(|(seed, value)| {
+            let (_, other) = of_next.iter().find(|&&(other, _)| other == seed)?;
+            Some(other - value)
+        })
+        .collect();
+    let Spread { mean, deviation } = Spread::of(&differences);
+    let error = deviation? / (differences.len() as f64).sqrt();
+    (mean.abs() < STANDARD_ERRORS * error).then(|| {
+        format!(
+            "chance may have decided: with the {} seeds of both, `{}` differs from `{}` by {} on the \
+             mean, with a standard error of {}",
+            differences.len(),
+            next.name(),
+            best.name(),
+            measure(metric, mean.abs()),
+            measure(metric, error)
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use crate::comparison::{
+        Comparison, Runs,
+        finished::{Finished, example as run},
+    };
+
+    /// The runs that are told to be the best: of one seed, each with other settings and data.
+    fn best_of(settings: [&[(&str, Value)]; 2], data: [&str; 2], losses: [f64; 2]) -> Vec<String> {
+        let run = |place: usize| {
+            let name = ["a", "b"][place];
+            let Finished { mut record, mut summary, .. } = run(name, 0, 0.1, 0.5);
+            let set = settings[place].iter().map(|(key, value)| ((*key).to_owned(), value.clone()));
+            record.settings.extend(set);
+            record.environment = json!({ "data": data[place] });
+            summary.test = Some([("loss".to_owned(), losses[place])].into());
+            Finished::of(record, summary)
+        };
+        let comparison = Runs { finished: [0, 1].map(run).into(), notes: Vec::new() }.compare();
+        assert_eq!(comparison.rows.len(), 2);
+        comparison.best.map(|best| best.runs).unwrap_or_default()
+    }
+
+    #[test]
+    fn losses_on_other_data_have_no_winner() {
+        let [small, large] = [16, 64].map(|size| [("training.batch_size", json!(size))]);
+        let check = |settings: [&[(&str, Value)]; 2], data: [&str; 2], expected: &[&str]| {
+            assert_eq!(best_of(settings, data, [0.5, 0.25]), expected, "{settings:?}");
+        };
+        check([&small, &large], ["one", "one"], &["runs/b"]);
+        check([&small, &large], ["one", "other"], &[]);
+        // The samples are others because others were asked for.
+        let [few, many] = [100, 200].map(|samples| ("data.samples", json!(samples)));
+        check([&[few], &[many]], ["one", "other"], &["runs/b"]);
+        // The hash tells nothing of the size of pictures, but of their files.
+        let [narrow, wide] = [32, 64].map(|side| ("data.size", json!(side)));
+        check([&[narrow], &[wide]], ["one", "other"], &[]);
+        let text = ("data.source", json!("text"));
+        let words = |count: usize| [text.clone(), ("data.vocabulary", json!(count))];
+        check([&words(2), &words(1000)], ["one", "one"], &[]);
+        let with = |size: &[(&'static str, Value); 1]| [text.clone(), size[0].clone()];
+        check([&with(&small), &with(&large)], ["one", "one"], &["runs/b"]);
+        check([&with(&small), &with(&large)], ["one", "other"], &[]);
+    }
+
+    #[test]
+    fn data_at_two_paths_are_the_same_where_their_hashes_are() {
+        let settings = ["a.csv", "b.csv"].map(|path| [("data.path", json!(path))]);
+        let best_on = |data| best_of(settings.each_ref().map(|set| &set[..]), data, [0.5, 0.25]);
+        assert_eq!(best_on(["one", "one"]), ["runs/b"]);
+        assert!(best_on(["one", "other"]).is_empty());
+    }
+
+    /// Runs that monitored the accuracy are ranked by it, unless one did not.
+    #[test]
+    fn the_metric_that_all_monitored_decides() {
+        let best = |monitored: [&str; 2]| {
+            let run = |place: usize| {
+                let (name, accuracy) = [("a", 0.7), ("b", 0.6)][place];
+                let Finished { mut record, mut summary, .. } = run(name, 0, 0.1, accuracy);
+                record.settings.insert("optimizer.learning_rate".to_owned(), json!(place));
+                record.settings.insert("training.monitor".to_owned(), json!(monitored[place]));
+                summary.test.as_mut().unwrap().insert("loss".to_owned(), 0.5 - place as f64 / 4.0);
+                Finished::of(record, summary)
+            };
+            let runs = Runs { finished: [0, 1].map(run).into(), notes: Vec::new() };
+            runs.compare().best.unwrap().sentence()
+        };
+        assert_eq!(best(["accuracy", "accuracy"]), "highest test accuracy: runs/a");
+        assert_eq!(best(["loss", "accuracy"]), "lowest test loss: runs/b");
+    }
+
+    /// Other seeds hold out other samples, so that only those of the same seed are compared.
+    #[test]
+    fn rows_are_ranked_by_the_seeds_that_they_share() {
+        let compared = |runs: &[(u64, f64, f64)]| {
+            let run = |(place, &(seed, rate, loss)): (usize, &(u64, f64, f64))| {
+                let Finished { mut record, mut summary, .. } =
+                    run(&place.to_string(), seed, rate, 0.5);
+                record.environment = json!({ "data": seed.to_string() });
+                summary.test = Some([("loss".to_owned(), loss)].into());
+                Finished::of(record, summary)
+            };
+            Runs { finished: runs.iter().enumerate().map(run).collect(), notes: Vec::new() }
+                .compare()
+        };
+        let sentence = |comparison: Comparison| comparison.best.map(|best| best.sentence());
+        // The second is worse on the mean of its own, for the seed that the first lacks.
+        let one = (0, 0.1, 0.25);
+        let two = [(0, 0.2, 0.125), (1, 0.2, 2.0)];
+        assert_eq!(
+            sentence(compared(&[one, two[0], two[1]])).unwrap(),
+            "lowest test loss of seed 0: runs/1 and 1 more"
+        );
+        let apart = compared(&[one, two[1]]);
+        assert!(apart.notes[1].starts_with("no run is named the best: they share no seed"));
+        assert_eq!(sentence(apart), None);
+
+        let chance = |losses: [f64; 2]| {
+            let runs = [(0, 0.1, 1.0), (1, 0.1, 2.0), (0, 0.2, losses[0]), (1, 0.2, losses[1])];
+            let comparison = compared(&runs);
+            comparison.notes.into_iter().find(|note| note.starts_with("chance may"))
+        };
+        // 0.5 and -0.25 differ from 0 by less than twice 0.375.
+        let note = chance([1.5, 1.75]).unwrap();
+        assert!(note.ends_with("by 0.1250 on the mean, with a standard error of 0.3750"), "{note}");
+        assert_eq!(chance([1.5, 2.5]), None);
+    }
+
+    #[test]
+    fn one_row_has_no_winner() {
+        let runs = [run("a", 0, 0.1, 0.5), run("b", 1, 0.1, 0.6)];
+        let comparison = Runs { finished: runs.into(), notes: Vec::new() }.compare();
+        assert_eq!((comparison.rows.len(), comparison.best), (1, None));
+    }
+
+    #[test]
+    fn runs_with_the_same_lowest_loss_are_all_named() {
+        let settings = [16, 64].map(|size| [("training.batch_size", json!(size))]);
+        for loss in [0.5, 0.500_000_1] {
+            let settings = settings.each_ref().map(|set| &set[..]);
+            assert_eq!(best_of(settings, ["one", "one"], [0.5, loss]), ["runs/a", "runs/b"]);
+        }
+    }
+}
