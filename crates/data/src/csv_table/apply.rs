@@ -33,6 +33,8 @@ pub struct Rows {
     pub features: Vec<f32>,
     /// The line of the file that each row begins in, from 1, the header included.
     pub lines: Vec<u64>,
+    /// The cells of each row in the columns that were [to be kept](RowReader::keep), as they are written.
+    pub kept: Vec<Vec<String>>,
     /// The rows that cannot be encoded, by the line that each begins in.
     pub refused: Vec<(u64, DataError)>,
     /// What the user should know, a line each: what became of a first row that may or may not be a
@@ -71,6 +73,8 @@ pub fn read_rows(
 pub struct RowReader<'a> {
     reader: CsvReader<'a>,
     encoder: Encoder<'a>,
+    /// The places of the columns to keep.
+    kept: Vec<usize>,
     ended: bool,
 }
 
@@ -90,7 +94,26 @@ impl<'a> RowReader<'a> {
         let mut reader = CsvReader::new(input, Path::new(name))?;
         let layout = Layout::find(&mut reader, preprocessing, None)?;
         read_numbers(&mut reader, &layout, preprocessing);
-        Ok(Self { reader, encoder: Encoder::new(preprocessing, layout), ended: false })
+        let encoder = Encoder::new(preprocessing, layout);
+        Ok(Self { reader, encoder, kept: Vec::new(), ended: false })
+    }
+
+    /// Also reads the cells of these columns, which the model may not know, into [`Rows::kept`].
+    ///
+    /// # Errors
+    ///
+    /// [`CsvError::UnknownColumn`].
+    pub fn keep(&mut self, columns: &[String]) -> Result<(), DataError> {
+        let names = &self.encoder.layout.names;
+        let place = |column: &String| {
+            names.iter().position(|name| name == column).ok_or_else(|| CsvError::UnknownColumn {
+                path: self.reader.path().to_owned(),
+                column: column.clone(),
+                columns: names.clone(),
+            })
+        };
+        self.kept = columns.iter().map(place).collect::<Result<_, _>>()?;
+        Ok(())
     }
 
     /// The next rows, at most `most`; `None` after the last. What the user should know of all rows is
@@ -106,13 +129,16 @@ impl<'a> RowReader<'a> {
         }
         let mut rows = Rows::default();
         while !self.ended && rows.lines.len() + rows.refused.len() < most {
-            let encoded = self.encoder.encode_next(&mut self.reader);
+            let encoded = self.encoder.encode_next(&mut self.reader, &self.kept);
             for line in self.reader.take_blank_rows() {
                 let path = self.reader.path().to_owned();
                 rows.refused.push((line, CsvError::BlankRow { path, line }.into()));
             }
             match encoded {
-                Ok(Some(line)) => rows.lines.push(line),
+                Ok(Some((line, kept))) => {
+                    rows.lines.push(line);
+                    rows.kept.push(kept);
+                }
                 Ok(None) => self.ended = true,
                 Err(error) => match error {
                     DataError::Csv(CsvError::Cell { line, .. } | CsvError::Ragged { line, .. })
@@ -247,11 +273,16 @@ impl<'a> Encoder<'a> {
         Self { preprocessing, layout, places, features, odd, classes, first_target }
     }
 
-    /// Encodes the next row, if there is one, and returns the line that it begins in.
-    fn encode_next(&mut self, reader: &mut CsvReader) -> Result<Option<u64>, DataError> {
+    /// Encodes the next row, if there is one, and returns the line that it begins in, and its cells at the
+    /// places to keep.
+    fn encode_next(
+        &mut self,
+        reader: &mut CsvReader,
+        kept: &[usize],
+    ) -> Result<Option<(u64, Vec<String>)>, DataError> {
         let Some(row) = reader.next_row()? else { return Ok(None) };
         self.encode(reader.path(), &row)?;
-        Ok(Some(row.line))
+        Ok(Some((row.line, kept.iter().map(|&place| row.cell(place).to_owned()).collect())))
     }
 
     fn encode(&mut self, path: &Path, row: &Row) -> Result<(), DataError> {

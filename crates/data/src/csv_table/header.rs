@@ -124,6 +124,8 @@ pub(super) struct Layout {
     pub(super) by_position: bool,
     /// What the user should know about the first row, if anything.
     pub(super) note: Option<String>,
+    /// The names of all columns of the file.
+    pub(super) names: Vec<String>,
 }
 
 /// A column of a file that a preprocessing knows.
@@ -159,7 +161,7 @@ impl Layout {
         } else {
             Self::by_position(reader, known)?
         };
-        Ok(Self { note, ..layout })
+        Ok(Self { note, names, ..layout })
     }
 
     fn by_name(
@@ -184,7 +186,7 @@ impl Layout {
             columns.push(found);
         }
         let target = place(&known.target.name);
-        Ok(Self { columns, target, by_position: false, note: None })
+        Ok(Self { columns, target, by_position: false, note: None, names: Vec::new() })
     }
 
     /// The columns that are there, the target among them.
@@ -214,7 +216,7 @@ impl Layout {
         let place = |column| if without || column < target { column } else { column + 1 };
         let columns = (0..features).map(|column| Some(place(column))).collect();
         let target = (!without).then_some(target);
-        Ok(Self { columns, target, by_position: true, note: None })
+        Ok(Self { columns, target, by_position: true, note: None, names: Vec::new() })
     }
 }
 

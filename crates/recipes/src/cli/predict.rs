@@ -42,6 +42,10 @@ pub(super) struct PredictArguments {
     /// Print CSV, one row per input
     #[arg(long)]
     csv: bool,
+    /// With `--csv`, a column of the tables to copy beside the predictions, such as an identifier; may be
+    /// repeated
+    #[arg(long, requires = "csv", value_name = "COLUMN")]
+    keep: Vec<String>,
     /// How many of the most probable classes to print, at least 1 [default: 1; all with `--json`]
     #[arg(long, value_name = "N", value_parser = at_least::<1>)]
     top: Option<u64>,
@@ -91,7 +95,9 @@ struct Printer<'a> {
     classes: &'a [String],
     /// The standard deviation of the training data's values; 0 where classes are predicted.
     deviation: f64,
-    /// The CSV's columns after the input; the header is printed with the first row.
+    /// The columns of the tables that are copied.
+    keep: &'a [String],
+    /// The CSV's columns after these; the header is printed with the first row.
     columns: Vec<String>,
     headed: bool,
     /// What was last told to do about an input that was refused.
@@ -129,12 +135,21 @@ pub(super) fn run(arguments: &PredictArguments, output: &Output) -> Result<(), F
         }
     };
     let lines = String::new();
+    let keep = arguments.keep.as_slice();
+    let (headed, help) = (false, None);
     let mut printer =
-        Printer { output, lines, csv, top, classes, deviation, columns, headed: false, help: None };
+        Printer { output, lines, csv, top, classes, deviation, keep, columns, headed, help };
     match model.description().input() {
+        InputKind::Images if !keep.is_empty() => Err(without_columns("an image")),
         InputKind::Images => predict_images(&model, &arguments.inputs, &mut printer),
         InputKind::Rows | InputKind::Text => predict_rows(&model, &arguments.inputs, &mut printer),
     }
+}
+
+/// The failure where something has no columns to keep.
+fn without_columns(what: &str) -> Failure {
+    let message = format!("`--keep` copies columns of a table with names, and {what} has none");
+    Failure::new(ExitCode::Usage, message, "leave it out")
 }
 
 fn predict_rows(
@@ -166,42 +181,50 @@ fn predict_table(
     printer: &mut Printer<'_>,
 ) -> Result<bool, Failure> {
     if is_npy(input) {
+        if !printer.keep.is_empty() {
+            return Err(without_columns(&format!("`{}`", input.display())));
+        }
         let rows = read_npy_rows(input, preprocessing)?;
         let name = |row: usize| format!("{}[{row}]", input.display());
         let refused = !rows.refused.is_empty();
-        print_rows(model, &rows.features, (rows.rows, rows.refused), name, printer)?;
+        let places = rows.rows.into_iter().map(|row| (row, Vec::new())).collect();
+        print_rows(model, &rows.features, places, rows.refused, name, printer)?;
         return Ok(refused);
     }
     let mut refused = false;
     let (name, reader) = open(input)?;
     let mut reader = RowReader::new(reader, &name, preprocessing)?;
+    reader.keep(printer.keep)?;
     while let Some(rows) = reader.next_rows(ROWS_AT_A_TIME)? {
         refused |= !rows.refused.is_empty();
         let name = |line: u64| format!("{name}:{line}");
         rows.notes.iter().for_each(|note| output::print_note(note));
-        print_rows(model, &rows.features, (rows.lines, rows.refused), name, printer)?;
+        let places = rows.lines.into_iter().zip(rows.kept).collect();
+        print_rows(model, &rows.features, places, rows.refused, name, printer)?;
     }
     Ok(refused)
 }
 
 /// Prints predictions and refusals in the order of the input.
 ///
-/// - `features`: of the first of `places`, the rows that can be predicted, `[rows, width]`
+/// - `features`: of the rows that can be predicted, `[rows, width]`
+/// - `places`: of these rows, each with its cells that are kept
 /// - `name`: what the row at a place is called
 fn print_rows<P: Ord + Copy>(
     model: &Model<Selected>,
     features: &[f32],
-    (places, refused): (Vec<P>, Vec<(P, DataError)>),
+    places: Vec<(P, Vec<String>)>,
+    refused: Vec<(P, DataError)>,
     name: impl Fn(P) -> String,
     printer: &mut Printer<'_>,
 ) -> Result<(), Failure> {
     let mut refused = refused.into_iter().peekable();
     let predictions = model.predict_rows(features)?;
-    for (place, prediction) in places.into_iter().zip(&predictions) {
+    for ((place, kept), prediction) in places.into_iter().zip(&predictions) {
         while let Some((before, error)) = refused.next_if(|&(other, _)| other < place) {
             printer.refuse(name(before), error.into())?;
         }
-        printer.print(name(place), prediction)?;
+        printer.print(name(place), kept, prediction)?;
     }
     for (place, error) in refused {
         printer.refuse(name(place), error.into())?;
@@ -236,7 +259,7 @@ fn predict_images(
         for ((path, read), prediction) in paths.iter().zip(read).zip(&predictions) {
             let input = path.display().to_string();
             match read {
-                Ok(()) => printer.print(input, prediction)?,
+                Ok(()) => printer.print(input, Vec::new(), prediction)?,
                 Err(error) => {
                     printer.refuse(input, error.into())?;
                     refused = true;
@@ -277,7 +300,13 @@ fn image_files(inputs: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
 }
 
 impl Printer<'_> {
-    fn print(&mut self, input: String, prediction: &Prediction<'_>) -> Result<(), Failure> {
+    /// - `kept`: the cells of the input that are copied
+    fn print(
+        &mut self,
+        input: String,
+        kept: Vec<String>,
+        prediction: &Prediction<'_>,
+    ) -> Result<(), Failure> {
         let line = match prediction {
             Prediction::Value(value) => Line::Value { input, value: *value },
             Prediction::Class { top } => {
@@ -288,7 +317,7 @@ impl Printer<'_> {
         };
         if self.csv {
             let (input, cells) = cells(&line, self.classes);
-            self.print_row(input, cells);
+            self.print_row(input, [kept, cells].concat());
         } else {
             let deviation = self.deviation;
             self.lines += &self.output.formatted(&line, |line| text(line, deviation));
@@ -324,9 +353,9 @@ impl Printer<'_> {
     fn print_row(&mut self, input: String, mut cells: Vec<String>) {
         let line = |first: String, others: &[String]| row(&[&[first][..], others].concat());
         if !std::mem::replace(&mut self.headed, true) {
-            self.lines += &line("input".to_owned(), &self.columns);
+            self.lines += &line("input".to_owned(), &[self.keep, &self.columns].concat());
         }
-        cells.resize(self.columns.len(), String::new());
+        cells.resize(self.keep.len() + self.columns.len(), String::new());
         self.lines += &line(input, &cells);
     }
 }

@@ -15,8 +15,8 @@ pub(crate) struct Best {
     /// Such as `validation_loss`: what all runs monitored, or the loss.
     pub(crate) metric: String,
     pub(crate) higher_is_better: bool,
-    /// Those of which its means are: all, or where another seed holds out other samples, those that all
-    /// rows have.
+    /// The seeds whose runs are averaged: all, or, where another seed holds out other samples, those that
+    /// every row has.
     pub(crate) seeds: Vec<u64>,
     /// All runs of the rows.
     pub(crate) runs: Vec<String>,
@@ -128,6 +128,9 @@ fn by_chance(best: &Row, next: &Row, metric: &str) -> Option<String> {
             Some(other - value)
         })
         .collect();
+    if differences.is_empty() {
+        return None;
+    }
     let Spread { mean, deviation } = Spread::of(&differences);
     let error = deviation? / (differences.len() as f64).sqrt();
     (mean.abs() < STANDARD_ERRORS * error).then(|| {
@@ -252,6 +255,22 @@ mod tests {
         let note = chance([1.5, 1.75]).unwrap();
         assert!(note.ends_with("by 0.1250 on the mean, with a standard error of 0.3750"), "{note}");
         assert_eq!(chance([1.5, 2.5]), None);
+    }
+
+    #[test]
+    fn class_weights_are_told_to_weight_train_losses() {
+        let of = |weights: [&str; 2]| {
+            let run = |place: usize| {
+                let Finished { mut record, summary, .. } = run(["a", "b"][place], 0, 0.1, 0.5);
+                record.settings.insert("data.class_weights".to_owned(), json!(weights[place]));
+                Finished::of(record, summary)
+            };
+            Runs { finished: [0, 1].map(run).into(), notes: Vec::new() }.compare().notes
+        };
+        let note =
+            "`data.class_weights` differ, by which train losses are weighted and others are not";
+        assert_eq!(of(["equal", "balanced"]), [note]);
+        assert!(!of(["balanced", "balanced"]).contains(&note.to_owned()));
     }
 
     #[test]

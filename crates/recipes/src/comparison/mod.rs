@@ -91,6 +91,11 @@ impl Runs {
                         between seeds include those of the data";
             notes.push(note.to_owned());
         }
+        let mut weights = rows.iter().filter_map(|row| row.settings.get("data.class_weights"));
+        if weights.next().is_some_and(|first| weights.any(|other| other != first)) {
+            let note = "`data.class_weights` differ, by which train losses are weighted and others are not";
+            notes.push(note.to_owned());
+        }
         let best = match best::best(&rows) {
             Ok(best) => best.map(|(best, note)| {
                 notes.extend(note);

@@ -374,6 +374,16 @@ fn categories_are_embedded_and_an_unseen_one_is_predicted_too() {
     let lines: Vec<&str> = predicted.lines().collect();
     assert!(lines[0].contains("yes") && lines[1].contains("no") && lines.len() == 3, "{predicted}");
 
+    folder.write("ids.csv", "id,city,size\n\"7, a\",kyoto,1\n8,oslo,x\n9,oslo,1\n");
+    let kept = folder.run("predict run ids.csv --csv --keep id --keep size");
+    let rows: Vec<&str> = kept.stdout.lines().collect();
+    assert_eq!(rows[0], "input,id,size,class,probability", "{kept:?}");
+    assert!(rows[1].starts_with("ids.csv:2,\"7, a\",1,yes,"), "{kept:?}");
+    assert_eq!(rows[2], "ids.csv:3,,,,", "{kept:?}");
+    assert!(rows[3].starts_with("ids.csv:4,9,1,no,"), "{kept:?}");
+    let unknown = folder.run("predict run ids.csv --csv --keep ide");
+    unknown.refused(3, "`ids.csv` has no column `ide`");
+
     let predicted = folder.run("predict run new.csv --csv --probabilities").succeeded().stdout;
     let rows: Vec<Vec<&str>> = predicted.lines().map(|line| line.split(',').collect()).collect();
     assert_eq!(rows[0], ["input", "class", "probability_no", "probability_yes"]);
