@@ -288,6 +288,12 @@ fn column_notes(seen: &ColumnSchema, learnt: &Column) -> Vec<String> {
         }
     }
     notes.extend(note_on_use(learnt));
+    if seen.is_named_identifier {
+        notes.push(format!(
+            "column `{name}` is named as an identifier, and used since its numbers recur; `{}` leaves it out",
+            column_setting(name, "drop")
+        ));
+    }
     if seen.counts_rows {
         notes.push(format!(
             "column `{name}` numbers the rows; `{}` leaves it out",

@@ -9,7 +9,7 @@ use crate::csv_table::column_setting;
 
 /// Drops columns that number the rows or tell them apart, as pandas writes them and databases have
 /// them: what follows from a row's place or name says nothing of other rows. The last column that is
-/// used stays.
+/// used stays. One that is named as such, but whose numbers recur, is marked.
 ///
 /// - `header`: whether the file has one
 /// - `inferred`: whether the user left the kind of a column open
@@ -30,7 +30,11 @@ pub(super) fn drop(
             false if by_name && summary.tells_rows_apart() => {
                 "by its name, and since all its numbers differ, it only tells rows apart"
             }
-            false => continue,
+            false => {
+                let is_used = column.kind == Kind::Numeric && inferred(name);
+                column.is_named_identifier = by_name && is_used && summary.is_whole();
+                continue;
+            }
         };
         if used > 1 && inferred(name) {
             let keep = column_setting(name, "numeric");

@@ -23,6 +23,20 @@ fn a_column_that_alone_tells_the_target_is_noted() {
 }
 
 #[test]
+fn an_identifier_that_recurs_is_used_and_noted() {
+    let told = |name: &str| {
+        let rows = (0..60).map(|i| format!("{},{}.5,{}\n", i * 7 % 40, i * 11 % 60, i % 2));
+        notes(&format!("{name},x,y\n{}", rows.collect::<String>()))
+    };
+    let (splits, noted) = told("user_id");
+    assert_eq!(splits.preprocessing.feature_names(), ["user_id", "x"]);
+    let note = "column `user_id` is named as an identifier, and used since its numbers recur; \
+                `--set data.columns.user_id=drop` leaves it out";
+    assert!(noted.contains(note), "{noted}");
+    assert!(!told("visits").1.contains("identifier"));
+}
+
+#[test]
 fn what_is_true_may_be_spelled_as_another_program_does() {
     let of = |spellings: [&'static str; 2]| move |i: usize| spellings[i % 3 % 2];
     let excel = table(of(["TRUE", "FALSE"]));
