@@ -172,7 +172,7 @@ pub(crate) struct BinaryFile {
 
 impl BinaryFile {
     pub(crate) fn open(path: &Path) -> Result<Self, DataError> {
-        let error = |source| DataError::io(path, source);
+        let error = |reason| DataError::io(path, reason);
         let file = File::open(path).map_err(error)?;
         let length = file.metadata().map_err(error)?.len();
         let mut file = BufReader::new(file);
@@ -222,7 +222,7 @@ impl BinaryFile {
             Err(_) => Err(io::ErrorKind::OutOfMemory.into()),
         };
         self.position += bytes.len() as u64;
-        result.map_err(|source| self.unreadable(source))?;
+        result.map_err(|reason| self.unreadable(reason))?;
         Ok(bytes)
     }
 

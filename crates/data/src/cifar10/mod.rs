@@ -136,7 +136,7 @@ fn read_classes(folder: &Folder) -> Result<Vec<String>, DataError> {
     let Some(path) = folder.find(&["batches.meta.txt".to_owned()])? else {
         return Ok(CLASSES.map(str::to_owned).to_vec());
     };
-    let bytes = fs::read(&path).map_err(|source| DataError::io(&path, source))?;
+    let bytes = fs::read(&path).map_err(|reason| DataError::io(&path, reason))?;
     let text = String::from_utf8(bytes).map_err(|error| {
         let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
         let line = 1 + before.iter().filter(|&&byte| byte == b'\n').count() as u64;

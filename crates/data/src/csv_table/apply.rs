@@ -298,7 +298,7 @@ impl<'a> Encoder<'a> {
         };
         let place = |column: usize, category: &str| find(&self.places[column], category);
         let encoded = self.preprocessing.encode_telling(&cells, &mut self.features, place, tell);
-        encoded.map_err(|source| wrong_cell(path, row.line, source))?;
+        encoded.map_err(|reason| wrong_cell(path, row.line, reason))?;
         if let (Some(place), Some(classes)) = (self.layout.target, &self.classes) {
             let text = row.cell(place);
             let cell = Cell::parse(text);
@@ -369,7 +369,7 @@ impl<'a> TargetReader<'a> {
     }
 
     fn push(&mut self, path: &Path, line: u64, text: &str) -> Result<(), DataError> {
-        let wrong = |source| wrong_cell(path, line, source);
+        let wrong = |reason| wrong_cell(path, line, reason);
         let name = &self.target.name;
         let is_there = match self.target.kind {
             TargetKind::Regression { mean, deviation } => {

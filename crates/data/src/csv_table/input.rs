@@ -31,7 +31,7 @@ impl<'a> Input<'a> {
     /// The input and its delimiter. Input that is not lines of text is refused here, before the
     /// search for the end of a row, which may never come.
     pub(super) fn new(input: impl Read + 'a, path: &Path) -> Result<(Self, u8), DataError> {
-        let error = |source| DataError::io(path, source);
+        let error = |reason| DataError::io(path, reason);
         let mut input = BufReader::new(input);
         let mut start = Vec::new();
         input.by_ref().take(formats::START).read_to_end(&mut start).map_err(error)?;

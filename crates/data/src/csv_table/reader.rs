@@ -66,7 +66,7 @@ pub(super) fn left_out_note(lines: &[u64], lacking: &str) -> Option<String> {
 
 /// Refuses what cannot be read again, such as a pipe.
 pub(super) fn refuse_stream(path: &Path) -> Result<(), DataError> {
-    let metadata = fs::metadata(path).map_err(|source| DataError::io(path, source))?;
+    let metadata = fs::metadata(path).map_err(|reason| DataError::io(path, reason))?;
     if metadata.is_file() || metadata.is_dir() {
         return Ok(());
     }
@@ -75,7 +75,7 @@ pub(super) fn refuse_stream(path: &Path) -> Result<(), DataError> {
 
 impl CsvReader<'static> {
     pub(super) fn open(path: &Path) -> Result<Self, DataError> {
-        let error = |source| DataError::io(path, source);
+        let error = |reason| DataError::io(path, reason);
         // Opening a directory succeeds on some systems, and then reading fails with less to say.
         if fs::metadata(path).map_err(error)?.is_dir() {
             return Err(DataError::Directory { path: path.to_owned() });

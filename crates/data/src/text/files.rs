@@ -61,7 +61,7 @@ const LEVELS: usize = 2;
 /// The `.txt` files of a folder, and the names of what else is there. Hidden files are ignored:
 /// some systems keep metadata in `._NAME.txt`.
 fn text_files(folder: &Path) -> Result<(Vec<PathBuf>, Vec<String>), DataError> {
-    let error = |source| DataError::io(folder, source);
+    let error = |reason| DataError::io(folder, reason);
     let (mut files, mut others) = (Vec::new(), Vec::new());
     for entry in fs::read_dir(folder).map_err(error)? {
         let entry = entry.map_err(error)?;
