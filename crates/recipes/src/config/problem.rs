@@ -80,7 +80,6 @@ pub(crate) fn usual_name(word: &str) -> &str {
         "amp" | "mixed_precision" | "dtype" => "precision",
         "grad_clip" | "max_grad_norm" => "clip_norm",
         "early_stopping" => "training.patience",
-        "freeze" => "fine_tune",
         "units" | "hidden_size" => "hidden",
         "optimizer" | "optim" => "optimizer.kind",
         "scheduler" | "lr_scheduler" => "schedule.kind",
