@@ -52,6 +52,9 @@ std::string enclosed(const std::string& source, size_t from) {
     }
 }
 
+// An instruction of PTX. Set up before what waits at the end of a program for compilations.
+const std::regex INSTRUCTION("(?:^|[ {;])([a-z]+[.][a-z0-9_.:]+)");
+
 // The call that does what an `asm` statement would, of which `inside` is what follows the word: of a
 // function of `include/ptx.h`, named after the first instruction, with all operands.
 std::string call(const std::string& inside) {
@@ -68,9 +71,8 @@ std::string call(const std::string& inside) {
             text += literal.substr(1, literal.size() - 2);
         }
     }
-    static const std::regex instruction("(?:^|[ {;])([a-z]+[.][a-z0-9_.:]+)");
     std::smatch found;
-    if (!std::regex_search(text, found, instruction)) return "unknown_ptx()";
+    if (!std::regex_search(text, found, INSTRUCTION)) return "unknown_ptx()";
     std::string name = "emulated_" + found[1].str();
     for (char& c : name)
         if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
@@ -127,6 +129,7 @@ bool nvidia_compiles(Program& program, const std::string& name, std::vector<std:
                 return dlopen(entry.path().c_str(), RTLD_NOW | RTLD_LOCAL);
         return static_cast<void*>(nullptr);
     }();
+    end_in_turn();  // once it is set up
     if (!library) {
         program.log = "it is not in EMULATED_CUDA_NVIDIA";
         return false;

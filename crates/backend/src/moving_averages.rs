@@ -9,12 +9,12 @@ use crate::Backend;
 /// See [`Backend::fused_moving_averages`].
 pub(crate) fn composed<B: Backend>(
     pairs: Vec<[FloatTensor<B>; 2]>,
-    kept: f64,
     share: f64,
+    factor: f64,
 ) -> Vec<FloatTensor<B>> {
     let next = |[average, value]: [FloatTensor<B>; 2]| {
-        let kept_part = B::float_mul_scalar(average, kept.into());
-        B::float_add(kept_part, B::float_mul_scalar(value, share.into()))
+        let distance = B::float_sub(B::float_mul_scalar(value, factor.into()), average.clone());
+        B::float_add(average, B::float_mul_scalar(distance, share.into()))
     };
     pairs.into_iter().map(next).collect()
 }

@@ -40,15 +40,16 @@ pub trait Backend: burn::tensor::backend::Backend {
         update::composed(parameters, diverged, rule)
     }
 
-    /// Moves averages towards values: each `average * kept + value * share`.
+    /// Moves averages towards values: each `average + share * (factor * value - average)`. The distance is
+    /// what is multiplied: were `1 - share` and `share` rounded on their own, averages would shrink or grow.
     ///
     /// - `pairs`: an average and its value, of one shape (any)
     fn fused_moving_averages(
         pairs: Vec<[FloatTensor<Self>; 2]>,
-        kept: f64,
         share: f64,
+        factor: f64,
     ) -> Vec<FloatTensor<Self>> {
-        moving_averages::composed::<Self>(pairs, kept, share)
+        moving_averages::composed::<Self>(pairs, share, factor)
     }
 
     /// The sum of the squares of each tensor (any shape, at least one): `[tensors]`.

@@ -101,11 +101,11 @@ impl<B: Backend, C: CheckpointStrategy> Backend for Autodiff<B, C> {
 
     fn fused_moving_averages(
         pairs: Vec<[FloatTensor<Self>; 2]>,
-        kept: f64,
         share: f64,
+        factor: f64,
     ) -> Vec<FloatTensor<Self>> {
         let pairs = pairs.into_iter().map(|pair| pair.map(Self::inner)).collect();
-        let averages = B::fused_moving_averages(pairs, kept, share);
+        let averages = B::fused_moving_averages(pairs, share, factor);
         averages.into_iter().map(Self::from_inner).collect()
     }
 

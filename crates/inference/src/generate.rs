@@ -12,6 +12,8 @@ use crate::{InferenceError, Sampling};
 
 /// How many words a note names.
 const NAMED_WORDS: usize = 10;
+/// Tokens of a prompt that are read at a time, which bounds the memory for long ones.
+const READ_AT_A_TIME: usize = 256;
 
 /// Continues a prompt: an endless iterator over pieces of text.
 ///
@@ -65,7 +67,7 @@ impl<'a, B: Backend> Generator<'a, B> {
         for &id in &ids {
             generator.decoder.push(id); // so that the text that follows is spaced correctly
         }
-        generator.read(&ids);
+        ids.chunks(READ_AT_A_TIME).for_each(|ids| generator.read(ids));
         Ok(generator)
     }
 

@@ -282,7 +282,7 @@ fn check_values(
         }
         for &(feature, entries) in indexed {
             let value = features[feature];
-            if !(0.0..entries as f32).contains(&value) {
+            if !(0.0..entries as f32).contains(&value) || value.fract() != 0.0 {
                 return Err(InferenceError::Index { row, feature, value, entries });
             }
         }

@@ -178,7 +178,7 @@ fn rows_and_images_are_predicted_whole_or_not_at_all() {
         assert_eq!(error.to_string(), expected);
         assert!(error.help().is_some());
     }
-    for index in [3.0, -1.0] {
+    for index in [3.0, -1.0, 1.5] {
         let error = model.predict_rows(&[0.5, 2.0, 0.5, -0.5, index, 1.0]).unwrap_err();
         let expected = format!("row 1, feature 1: {index} is not a category index from 0 to 2");
         assert_eq!(error.to_string(), expected);

@@ -43,6 +43,41 @@ pub struct Evaluation<B: Backend> {
     /// Over the batches before.
     read: Vec<f64>,
     samples: usize,
+    /// Where the macro F1 is asked for.
+    classes: Option<ClassSums<B>>,
+}
+
+/// Of each class its samples, the predictions of it, and those that are right.
+#[derive(Debug)]
+struct ClassSums<B: Backend> {
+    /// The classes, `[1, classes]`.
+    classes: Tensor<B, 2, Int>,
+    /// `[3, classes]`, over the batches since the last time that they were read.
+    sums: Tensor<B, 2>,
+    /// Over the batches before.
+    read: Vec<f64>,
+}
+
+impl<B: Backend> ClassSums<B> {
+    fn add(&mut self, logits: Tensor<B, 2>, targets: Tensor<B, 1, Int>) {
+        let [batch, classes] = logits.dims();
+        let shape = [batch, classes];
+        let among = |labels: Tensor<B, 2, Int>| {
+            labels.expand(shape).equal(self.classes.clone().expand(shape)).float()
+        };
+        let (truth, prediction) = (among(targets.unsqueeze_dim(1)), among(logits.argmax(1)));
+        let hits = truth.clone() * prediction.clone();
+        let sums = [truth, prediction, hits].map(|among| among.sum_dim(0));
+        self.sums = self.sums.clone() + Tensor::cat(sums.to_vec(), 0);
+    }
+
+    fn read_sums(&mut self) {
+        let sums = self.sums.to_data();
+        self.sums = self.sums.zeros_like();
+        for (read, sum) in self.read.iter_mut().zip(sums.iter::<f64>()) {
+            *read += sum;
+        }
+    }
 }
 
 impl<B: Backend> Evaluation<B> {
@@ -56,7 +91,34 @@ impl<B: Backend> Evaluation<B> {
         let mut all = vec![("loss", Reduction::Mean)];
         all.extend_from_slice(metrics);
         let sums = vec![Tensor::zeros([1], device); all.len()];
-        Self { read: vec![0.0; all.len()], metrics: all, sums, batches: 0, samples: 0 }
+        let read = vec![0.0; all.len()];
+        Self { metrics: all, sums, batches: 0, read, samples: 0, classes: None }
+    }
+
+    /// Also measures the [macro F1](macro_f1), as `macro_f1`, of so many classes.
+    pub fn with_macro_f1(mut self, classes: usize, device: &B::Device) -> Self {
+        self.classes = Some(ClassSums {
+            classes: Tensor::arange(0..classes as i64, device).unsqueeze(),
+            sums: Tensor::zeros([3, classes], device),
+            read: vec![0.0; 3 * classes],
+        });
+        self
+    }
+
+    /// Counts which classes the logits predict, where the macro F1 is asked for; to be called before
+    /// [`add`](Self::add) of the same batch.
+    ///
+    /// - `logits`: `[batch, classes]`
+    /// - `targets`: `[batch]`, in `0..classes`
+    ///
+    /// # Panics
+    ///
+    /// If there is not a target for each sample.
+    pub fn add_classes(&mut self, logits: &Tensor<B, 2>, targets: &Tensor<B, 1, Int>) {
+        if let Some(classes) = &mut self.classes {
+            assert_eq!(targets.dims(), [logits.dims()[0]], "a target for each sample");
+            classes.add(logits.clone(), targets.clone());
+        }
     }
 
     /// Adds a batch.
@@ -87,6 +149,7 @@ impl<B: Backend> Evaluation<B> {
             *read += sum.clone().into_scalar().elem::<f64>();
             *sum = sum.zeros_like();
         }
+        self.classes.iter_mut().for_each(ClassSums::read_sums);
         self.batches = 0;
     }
 
@@ -108,10 +171,15 @@ impl<B: Backend> Evaluation<B> {
         add: impl FnOnce(&mut [f64]) -> Result<(), E>,
     ) -> Result<BTreeMap<String, f64>, E> {
         self.read_sums();
-        let mut sums: Vec<f64> = iter::once(self.samples as f64).chain(self.read).collect();
+        let of_classes = self.classes.map(|classes| classes.read);
+        let samples = iter::once(self.samples as f64);
+        let mut sums: Vec<f64> =
+            samples.chain(self.read).chain(of_classes.iter().flatten().copied()).collect();
         add(&mut sums)?;
         let samples = sums[0];
-        let named = self.metrics.into_iter().zip(&sums[1..]);
+        let (of_samples, class_sums) = sums[1..].split_at(self.metrics.len());
+        let macro_f1 = of_classes.map(|_| ("macro_f1", of_class_sums(class_sums)));
+        let named = self.metrics.into_iter().zip(of_samples);
         let metrics = named.map(|((name, reduction), sum)| {
             let mean = sum / samples;
             let value = match reduction {
@@ -121,10 +189,28 @@ impl<B: Backend> Evaluation<B> {
                 Reduction::Root { unit } => mean.sqrt() * unit,
                 Reduction::Explained { variance } => 1.0 - mean / variance,
             };
-            (name.to_owned(), value)
+            (name, value)
         });
-        Ok(metrics.collect())
+        Ok(metrics.chain(macro_f1).map(|(name, value)| (name.to_owned(), value)).collect())
     }
+}
+
+/// The mean F1 of classes, of those that occur or are predicted, as scikit-learn's
+/// `f1_score(average="macro")`; NaN where there is none. F1 is the harmonic mean of precision and recall.
+///
+/// - `classes`: of each its samples, the predictions of it, and those that are right
+pub fn macro_f1(classes: impl IntoIterator<Item = [f64; 3]>) -> f64 {
+    let f1 = |[samples, predictions, hits]: [f64; 3]| {
+        (samples + predictions > 0.0).then(|| 2.0 * hits / (samples + predictions))
+    };
+    let scores: Vec<f64> = classes.into_iter().filter_map(f1).collect();
+    scores.iter().sum::<f64>() / scores.len() as f64
+}
+
+/// - `sums`: `[3, classes]`
+fn of_class_sums(sums: &[f64]) -> f64 {
+    let classes = sums.len() / 3;
+    macro_f1((0..classes).map(|class| [0, 1, 2].map(|row| sums[row * classes + class])))
 }
 
 /// Whether the largest logit is the target's, as 0 or 1.
@@ -197,6 +283,48 @@ mod tests {
         }
         // In f32, 1 is lost beside 2^25.
         assert_eq!(evaluation.finish()["loss"], (33_554_432.0 + 100.0) / 356.0);
+    }
+
+    /// As scikit-learn's `f1_score` gives it, which leaves out the class that neither occurs nor is predicted.
+    #[test]
+    fn the_macro_f1_is_over_all_samples_of_all_processes() {
+        let device = Device::default();
+        let measured = |batches: &[(&[usize], &[i32])]| {
+            let mut evaluation =
+                Evaluation::<Selected>::new(&[], &device).with_macro_f1(4, &device);
+            for (predictions, targets) in batches {
+                let predictions = Tensor::<Selected, 1, Int>::from_ints(
+                    predictions.iter().map(|&class| class as i32).collect::<Vec<_>>().as_slice(),
+                    &device,
+                );
+                let logits = predictions.one_hot(4).float();
+                evaluation.add_classes(&logits, &Tensor::from_ints(*targets, &device));
+                evaluation.add(Tensor::zeros([targets.len()], &device), []);
+            }
+            evaluation
+        };
+        let [first, second]: [(&[usize], &[i32]); 2] =
+            [(&[0, 1, 0], &[0, 0, 1]), (&[3, 0], &[1, 1])];
+        // F1 of 2 * 1 / 5, 0 and 0 of three of four classes.
+        let expected = 0.4 / 3.0;
+        let alone = measured(&[first, second]).finish()["macro_f1"];
+        assert!((alone - expected).abs() < 1e-12, "{alone}");
+
+        let mut others = Vec::new();
+        let seen = |sums: &mut [f64]| {
+            others.extend_from_slice(sums);
+            Ok::<_, Infallible>(())
+        };
+        let Ok(_) = measured(&[second]).finish_together(seen);
+        let add = |sums: &mut [f64]| {
+            sums.iter_mut().zip(&others).for_each(|(sum, other)| *sum += other);
+            Ok::<_, Infallible>(())
+        };
+        let Ok(together) = measured(&[first]).finish_together(add);
+        assert_eq!(together["macro_f1"], alone);
+
+        let none = Evaluation::<Selected>::new(&[], &device).with_macro_f1(2, &device).finish();
+        assert!(none["macro_f1"].is_nan(), "{none:?}");
     }
 
     /// A perfect loss of 0 would be the best one for good.

@@ -89,9 +89,8 @@ impl<B: Backend> Pass<B> {
         model.visit(&mut find);
         let mut replace = Replace::<B>(HashMap::new());
         for (factor, pairs) in find.alike {
-            let share = MOMENTUM * f64::from_bits(factor);
             let (running, pairs): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
-            let moved = B::fused_moving_averages(pairs, 1.0 - MOMENTUM, share);
+            let moved = B::fused_moving_averages(pairs, MOMENTUM, f64::from_bits(factor));
             replace.0.extend(running.into_iter().zip(moved));
         }
         model.map(&mut replace)

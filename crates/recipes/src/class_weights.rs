@@ -16,7 +16,8 @@ const UNEQUAL: usize = 10;
 pub enum ClassWeighting {
     /// Each sample counts as much as any other.
     Equal,
-    /// Each class counts as much as any other, however few samples it has.
+    /// Each class counts as much as any other, however few samples it has. The mean is over the samples, as
+    /// in Keras; PyTorch's `CrossEntropyLoss` divides by the sum of their weights.
     Balanced,
 }
 

@@ -18,9 +18,8 @@ pub struct DataHashes {
     /// Of all samples, and of the split that each is in: by it `resume` and `eval` know them.
     #[serde(rename = "data")]
     pub samples: String,
-    /// Of the files of a table, and of pictures before the seed holds some out: by it `compare` knows that
-    /// runs of several seeds, or with other columns, had the same. None where there is nothing more to
-    /// know than of the samples.
+    /// Of the files of a table, and of pictures and tokens before some are held out: by it runs of several
+    /// seeds, or with other columns, are known to have had the same. None of drawn samples.
     pub source: Option<String>,
 }
 

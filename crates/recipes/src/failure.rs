@@ -163,6 +163,7 @@ impl From<TrainError> for Failure {
             TrainError::Group(error) => return error.into(),
             TrainError::Losses { .. }
             | TrainError::Part { .. }
+            | TrainError::NotDue { .. }
             | TrainError::NoLastPart { .. }
             | TrainError::NoGradients
             | TrainError::NotMeasured { .. }

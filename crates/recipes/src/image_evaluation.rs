@@ -14,7 +14,11 @@ use models::{
 };
 use training::{Group, Metrics};
 
-use crate::{Failure, class_weights::ClassWeights, config::ImageConfig};
+use crate::{
+    Failure,
+    class_weights::ClassWeights,
+    config::{ImageConfig, Monitored},
+};
 
 /// The most images that are evaluated at a time.
 pub(crate) const EVALUATION_BATCH: usize = 256;
@@ -55,8 +59,10 @@ impl<B: Backend> ImageLoss<B> {
     }
 }
 
-/// The mean loss and the accuracy of a network on batches of its inputs, without gradients.
+/// The mean loss and the accuracy, and what is monitored besides, of a network on batches of its inputs,
+/// without gradients.
 ///
+/// - `measured`: what is monitored, and of how many classes
 /// - `forward`: from inputs to logits, `[batch, classes]`
 /// - `each`: is shown the logits and the labels of each batch
 ///
@@ -67,11 +73,14 @@ pub(crate) fn measure_batches<B: Backend>(
     batches: impl Iterator<Item = Result<EvaluationBatch<B>, DataError>>,
     forward: impl Fn(Tensor<B, 4>) -> Tensor<B, 2>,
     mut each: impl FnMut(Tensor<B, 2>, Tensor<B, 1, Int>),
+    measured: (Monitored, usize),
     group: &Group,
     device: &B::Device,
 ) -> Result<Metrics, Failure> {
-    let metrics = [("accuracy", Reduction::Mean)];
-    let mut evaluation = Evaluation::new(&metrics, device);
+    let mut evaluation = Evaluation::new(&[("accuracy", Reduction::Mean)], device);
+    if let (Monitored::MacroF1, classes) = measured {
+        evaluation = evaluation.with_macro_f1(classes, device);
+    }
     for batch in group.until_interrupted(batches) {
         let EvaluationBatch { inputs, labels, part } = batch?;
         if part.samples == 0 {
@@ -79,6 +88,7 @@ pub(crate) fn measure_batches<B: Backend>(
         }
         let logits = forward(inputs);
         each(logits.clone(), labels.clone());
+        evaluation.add_classes(&logits, &labels);
         let losses = cross_entropy(logits.clone(), labels.clone());
         evaluation.add(losses, [hits(logits, labels)]);
     }
@@ -99,6 +109,7 @@ pub(crate) struct EvaluationBatch<B: Backend> {
 pub(crate) struct ImageEvaluation<B: Backend> {
     loader: ImageLoader<B>,
     augmentation: Augmentation<B>, // asked to normalise only
+    measured: (Monitored, usize),
     group: Group,
     device: B::Device,
 }
@@ -116,12 +127,14 @@ impl<B: Backend> ImageEvaluation<B> {
     ) -> Result<Self, DataError> {
         let ImageConfig { data, training, .. } = config;
         let batching = training.evaluation_batching(EVALUATION_BATCH).shared(group.share());
+        let measured = (training.monitor, source.classes().len());
         let loader = ImageLoader::new(source, batching, data.residency, data.workers, device)?;
         let augmentation = Augmentation::new(&AugmentOptions::default(), preprocessing, 0, device);
-        Ok(Self { loader, augmentation, group: group.clone(), device: device.clone() })
+        Ok(Self { loader, augmentation, measured, group: group.clone(), device: device.clone() })
     }
 
-    /// The mean loss and the accuracy of a network, which `forward` takes from images to logits.
+    /// The mean loss and the accuracy, and what is monitored, of a network, which `forward` takes from
+    /// images to logits.
     ///
     /// # Errors
     ///
@@ -149,6 +162,6 @@ impl<B: Backend> ImageEvaluation<B> {
             part,
         };
         let batches = self.loader.batches(0, 0).map(|batch| batch.map(normalise));
-        measure_batches(batches, forward, each, &self.group, &self.device)
+        measure_batches(batches, forward, each, self.measured, &self.group, &self.device)
     }
 }

@@ -283,7 +283,7 @@ fn hashes<S: ImageSource + ?Sized>(
     let source = || sha256_hex(format!("{splits:?}").as_bytes());
     Ok(DataHashes {
         samples: sha256_hex(format!("{splits:?} {held_out:?}").as_bytes()),
-        source: (held_out.is_some() && !is_drawn).then(source),
+        source: (!is_drawn).then(source),
     })
 }
 

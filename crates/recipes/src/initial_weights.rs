@@ -23,11 +23,12 @@ use store::TensorFile;
 use crate::{
     ExitCode, Failure,
     config::{Check, Checker, Config, ImageConfig, SettingsLayer, TextData},
+    environment::DataHashes,
     paths::last_named,
     plan::{FrozenLayers, Outline, Plan},
     run_directory::INITIAL,
     settings::{NO_FILE, WEIGHTS, another_run, leaves},
-    weights_file::WeightsFile,
+    weights_file::{WeightsFile, note_on_division},
 };
 
 /// The value of `model.weights`: `none`, a run, or a file of weights.
@@ -248,6 +249,11 @@ impl TrainedWeights {
     pub(crate) fn file(&self) -> TensorFile {
         let WeightsFile { tensors, description, .. } = &self.file;
         TensorFile { tensors: tensors.clone(), metadata: json!(description) }
+    }
+
+    /// What the user should know where they were trained on these data, divided otherwise.
+    pub(crate) fn note_on_division(&self, data: &DataHashes) -> Option<String> {
+        note_on_division(&self.file.origin, data)
     }
 
     /// A hash of them.

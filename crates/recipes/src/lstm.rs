@@ -76,7 +76,8 @@ fn train<B: AutodiffBackend>(
     // The data: a window of words, and the one that follows it.
     let (corpus, weights) = config.read(start.initial_weights())?;
     start.keep_apart(&corpus.shared)?;
-    let data = DataHashes { samples: corpus.fingerprint(), source: None };
+    let source = Some(corpus.source_fingerprint());
+    let data = DataHashes { samples: corpus.fingerprint(), source };
     let prompt = beginning(corpus.validation.as_ref().unwrap_or(&corpus.train), &corpus.vocabulary);
     let length = config.data.sequence_length;
     let windows = |tokens| Windows::new(tokens, length, Predict::Last).map_err(DataError::from);

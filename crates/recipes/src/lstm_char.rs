@@ -97,7 +97,8 @@ fn train<B: AutodiffBackend>(
     // The data: one stream through the text per row of a batch.
     let (corpus, weights) = config.read(start.initial_weights())?;
     start.keep_apart(&corpus.shared)?;
-    let data = DataHashes { samples: corpus.fingerprint(), source: None };
+    let source = Some(corpus.source_fingerprint());
+    let data = DataHashes { samples: corpus.fingerprint(), source };
     let length = config.data.sequence_length;
     let prompt = beginning(corpus.validation.as_ref().unwrap_or(&corpus.train), &corpus.vocabulary);
     let rows = config.training.batch_size;

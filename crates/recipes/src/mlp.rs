@@ -84,7 +84,9 @@ fn train<B: AutodiffBackend>(
     let class_weights = ClassWeights::new(config.data.class_weights, labels, classes.len(), device);
     let batching = start.shared(config.training.batching(config.data.order.unwrap_or_default()));
     let train = TableLoader::<B>::new(train, preprocessing.task(), batching, device)?;
-    let held_out = |table| TableEvaluation::new(table, &preprocessing, &start.group, device);
+    let monitored = config.training.monitor;
+    let held_out =
+        |table| TableEvaluation::new(table, &preprocessing, monitored, &start.group, device);
     let validation = validation.map(held_out).transpose()?;
     let test = test.map(held_out).transpose()?;
 
@@ -126,9 +128,11 @@ fn refuse_classes_of_values(
     config: &Config<TableData, Model>,
     rows: &TablePreprocessing,
 ) -> Result<(), Failure> {
+    let monitors = |metric| config.training.monitor == metric;
     let for_classes = [
         (!config.data.class_weights.is_equal(), "data.class_weights = \"balanced\""),
-        (config.training.monitor == Monitored::Accuracy, "training.monitor = \"accuracy\""),
+        (monitors(Monitored::Accuracy), "training.monitor = \"accuracy\""),
+        (monitors(Monitored::MacroF1), "training.monitor = \"macro_f1\""),
     ];
     let set = for_classes.into_iter().find(|&(is_set, _)| is_set);
     match set.filter(|_| rows.target.classes().is_empty()) {

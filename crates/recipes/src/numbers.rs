@@ -83,6 +83,11 @@ pub(crate) fn is_share(name: &str) -> bool {
     name.ends_with("accuracy") || name.ends_with("macro_f1")
 }
 
+/// The name of a metric in a sentence: `test macro F1` of `test_macro_f1`.
+pub(crate) fn in_words(metric: &str) -> String {
+    metric.replace('_', " ").replace("f1", "F1")
+}
+
 /// Metrics, the loss first, the others by name.
 pub(crate) fn ordered<V: Copy>(metrics: &BTreeMap<String, V>) -> Vec<(&str, V)> {
     let mut ordered: Vec<(&str, V)> =

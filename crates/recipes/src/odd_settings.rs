@@ -9,7 +9,22 @@ use crate::numbers::counted;
 const FEW_UPDATES: u64 = 50;
 
 /// Settings that are allowed but make little sense, a sentence each.
-pub(crate) fn odd(config: &TrainerConfig, batch_size: usize, precision: Precision) -> Vec<String> {
+///
+/// - `batch_size`: unless the run resumes
+pub(crate) fn odd(
+    config: &TrainerConfig,
+    batch_size: Option<usize>,
+    precision: Precision,
+) -> Vec<String> {
+    let mut notes = odd_length(config, batch_size);
+    if batch_size.is_some() {
+        notes.extend(odd_updates(config, precision));
+    }
+    notes
+}
+
+/// Of what a run may change when it resumes.
+fn odd_length(config: &TrainerConfig, batch_size: Option<usize>) -> Vec<String> {
     let mut notes: Vec<String> = few_updates(config, batch_size).into_iter().collect();
     let (schedule, length) = (&config.schedule, config.length());
     let (warmup, steps) = (schedule.warmup_steps, length.steps);
@@ -29,17 +44,23 @@ pub(crate) fn odd(config: &TrainerConfig, batch_size: usize, precision: Precisio
             counted(epochs, "epoch")
         ));
     }
+    if config.minimum_improvement > 0.0 && config.patience.is_none() {
+        notes.push(
+            "`training.minimum_improvement` has no effect without `training.patience`".to_owned(),
+        );
+    }
+    notes
+}
+
+/// Of what decides each update.
+fn odd_updates(config: &TrainerConfig, precision: Precision) -> Vec<String> {
+    let mut notes = Vec::new();
     let optimizer = &config.optimizer;
     if optimizer.kind == OptimizerKind::AdamW && optimizer.weight_decay == 0.0 {
         notes.push(
             "`optimizer.kind = \"adamw\"` is `\"adam\"` while `optimizer.weight_decay` is 0; \
              PyTorch's default is 0.01"
                 .to_owned(),
-        );
-    }
-    if config.minimum_improvement > 0.0 && config.patience.is_none() {
-        notes.push(
-            "`training.minimum_improvement` has no effect without `training.patience`".to_owned(),
         );
     }
     if device::COMPUTES_AT_ONCE && precision != Precision::F32 {
@@ -51,14 +72,14 @@ pub(crate) fn odd(config: &TrainerConfig, batch_size: usize, precision: Precisio
 }
 
 /// A note where a run is too short to learn much, unless its steps were limited.
-fn few_updates(config: &TrainerConfig, batch_size: usize) -> Option<String> {
+fn few_updates(config: &TrainerConfig, batch_size: Option<usize>) -> Option<String> {
     let steps = config.length().steps;
     if config.max_steps.is_some() || steps >= FEW_UPDATES {
         return None;
     }
     let lower = match batch_size {
-        1 => String::new(),
-        size => format!("lower `training.batch_size`, which is {size}, or "),
+        None | Some(1) => String::new(),
+        Some(size) => format!("lower `training.batch_size`, which is {size}, or "),
     };
     Some(format!(
         "the run makes only {}, {} in each epoch, and may learn little: {lower}raise `training.epochs`",
@@ -69,6 +90,8 @@ fn few_updates(config: &TrainerConfig, batch_size: usize) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use training::OptimizerConfig;
+
     use super::*;
     use crate::{
         config::{Config, SettingsLayer, TableData},
@@ -82,7 +105,8 @@ mod tests {
             let config: Config<TableData, mlp::Model> = mlp::RECIPE.resolve(layers).unwrap();
             TrainerConfig { max_steps, ..config.trainer(1) }
         };
-        let note = |config: &TrainerConfig, batch_size| odd(config, batch_size, Precision::F32);
+        let note =
+            |config: &TrainerConfig, batch_size| odd(config, Some(batch_size), Precision::F32);
         assert_eq!(
             note(&config(10, None), 128),
             ["the run makes only 10 updates, 1 in each epoch, and may learn little: lower \
@@ -93,5 +117,18 @@ mod tests {
         for enough in [config(50, None), config(10, Some(5))] {
             assert_eq!(note(&enough, 128), [""; 0]);
         }
+    }
+
+    #[test]
+    fn a_resumed_run_is_told_of_what_it_may_change() {
+        let mut adamw = OptimizerConfig::new(OptimizerKind::AdamW, 0.1);
+        adamw.weight_decay = 0.0;
+        let mut config = TrainerConfig::new(adamw, 1, 10);
+        config.minimum_improvement = 0.1;
+        let notes = |batch_size| odd(&config, batch_size, Precision::F32);
+        let [few, patience, adamw] = &notes(Some(8))[..] else { panic!("{:?}", notes(Some(8))) };
+        assert!(adamw.contains("`optimizer.weight_decay`"), "{adamw}");
+        let few = few.replace("lower `training.batch_size`, which is 8, or ", "");
+        assert_eq!(notes(None), [few, patience.clone()]);
     }
 }

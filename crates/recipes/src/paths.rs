@@ -74,6 +74,27 @@ pub(crate) fn or_moved(run: &Path, mut failure: Failure) -> Failure {
     failure
 }
 
+/// The failure where the data of a run are others, if here its path leads to other files than where it was
+/// started.
+pub(crate) fn of_same_name(run: &Path) -> Option<Failure> {
+    let config = document(run, &config_of(run).ok()?);
+    let started_in = folder_of(run)?;
+    let place = |path: &Path| fs::canonicalize(path).ok();
+    let here = named(&config, DATA).filter(|path| path.is_relative())?;
+    let there = started_in.join(&here);
+    (place(&here)? != place(&there)?).then(|| {
+        Failure::new(
+            ExitCode::UserData,
+            format!("`{}` here holds other data than those of `{}`", here.display(), run.display()),
+            format!(
+                "the run was started in `{}`, where `{}` is as well: give the command there",
+                started_in.display(),
+                here.display()
+            ),
+        )
+    })
+}
+
 /// Whether a run was trained on these data: they are where its own are, or its folder's training split, or
 /// a copy of its one file.
 ///

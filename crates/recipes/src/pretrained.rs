@@ -24,6 +24,8 @@ static SHIPPED: &[u8] = include_bytes!("../assets/vgg-small.safetensors");
 /// A backbone with its weights.
 pub(crate) struct Pretrained<B: Backend> {
     pub(crate) network: Vgg<B>,
+    /// The file of its weights.
+    pub(crate) origin: PathBuf,
     /// The preprocessing it was trained with, if the weights are of this project.
     preprocessing: Option<ImagePreprocessing>,
     /// What the user should know if the weights are a whole classifier's.
@@ -71,7 +73,7 @@ impl<B: Backend> Pretrained<B> {
         let blank = backbone.build(&Initializer::blank(device));
         let network = weights::load(blank, tensors)
             .map_err(|error| unfitting(&origin, settings.backbone, &error))?;
-        Ok(Some(Self { network, preprocessing, note }))
+        Ok(Some(Self { network, origin, preprocessing, note }))
     }
 
     /// The backbone's preprocessing: that of its own training, with ImageNet's statistics if the file

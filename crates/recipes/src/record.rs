@@ -13,6 +13,7 @@ use training::{EndStatus, Metrics, ScheduleKind};
 
 use crate::{
     ExitCode, Failure, Summary,
+    environment::DataHashes,
     numbers::{counted, grouped, ordered},
     run_directory::{CONFIG, ENVIRONMENT, EVENTS, is_in_use},
     settings::leaves,
@@ -303,9 +304,16 @@ fn environment(directory: &Path) -> Value {
     environment.ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
 }
 
-/// The hash of the samples that a run started with, if recorded.
+/// The hashes of the data that a run started with, if recorded.
+pub(crate) fn data_hashes(directory: &Path) -> Option<DataHashes> {
+    let environment = environment(directory);
+    let text = |key: &str| environment[key].as_str().map(str::to_owned);
+    Some(DataHashes { samples: text("data")?, source: text("source") })
+}
+
+/// That of the samples.
 pub(crate) fn data_hash(directory: &Path) -> Option<String> {
-    Some(environment(directory)["data"].as_str()?.to_owned())
+    Some(data_hashes(directory)?.samples)
 }
 
 /// The backend and the device on which a run was started or last resumed, if recorded.

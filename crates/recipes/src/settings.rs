@@ -7,6 +7,7 @@ use training::EndStatus;
 
 use crate::{
     ExitCode, Failure, Summary,
+    config::in_quotes_if_needed,
     paths::PATHS,
     run_directory::CONFIG,
     shell::{quoted, quoted_path},
@@ -93,8 +94,8 @@ fn refuse_changed(
         (key.as_str(), began_with.get(key).unwrap_or(&none), now.get(key).unwrap_or(&none))
     });
     let refused = values.filter(|&(key, then, now)| {
-        let moved = key == WEIGHTS && [then, now].into_iter().all(names_a_file);
-        let free = FREE.contains(&key) || key.starts_with(FREE_TABLE) || moved;
+        let free =
+            may_be_changed(key) && (key != WEIGHTS || [then, now].into_iter().all(names_a_file));
         !same(then, now) && !free
     });
     let refused: Vec<(&str, &Value, &Value)> = refused.collect();
@@ -110,8 +111,13 @@ fn refuse_changed(
             refused.iter().map(told).collect::<Vec<_>>().join(", ")
         ),
         format!(
-            "leave them as they were (only {} may change), or begin another run: {}",
-            may_change().join(", "),
+            "leave them as they were (only {}, and `{WEIGHTS}` to where its file is now, may change), or \
+             begin another run: {}",
+            may_change()
+                .into_iter()
+                .filter(|name| !name.contains(WEIGHTS))
+                .collect::<Vec<_>>()
+                .join(", "),
             another_run(run, refused.iter().map(|&(key, _, now)| (key, now)))
         ),
     ))
@@ -132,10 +138,17 @@ pub(crate) fn another_run<'a>(
 /// The command for a run with this one's settings, but the paths of data that it is given now.
 pub(crate) fn on_other_data(run: &Path, began_with: &Value, now: &Value) -> String {
     let (began_with, now) = (leaves(began_with), leaves(now));
-    let given = PATHS.into_iter().filter(|key| key.starts_with("data."));
-    let given = given.filter_map(|key| Some((key, now.get(key)?)));
-    let is_other = |key, value| began_with.get(key).is_none_or(|then| !same(then, value));
-    another_run(run, given.filter(|&(key, value)| is_other(key, value)))
+    let paths = PATHS.into_iter().filter(|key| key.starts_with("data."));
+    let unset = Value::from("");
+    let of = |settings: &BTreeMap<String, Value>, key| settings.get(key).unwrap_or(&unset).clone();
+    let given = paths.map(|key| (key, of(&began_with, key), of(&now, key)));
+    let given: Vec<_> = given.filter(|(_, then, now)| !same(then, now)).collect();
+    another_run(run, given.iter().map(|(key, _, now)| (*key, now)))
+}
+
+/// Whether a resumed run may change this setting; that of its weights only to where they are now.
+pub(crate) fn may_be_changed(key: &str) -> bool {
+    FREE.contains(&key) || key.starts_with(FREE_TABLE) || key == WEIGHTS
 }
 
 /// What a resumed run may change, in backticks: settings, a table, and the file of the weights.
@@ -191,16 +204,19 @@ pub(crate) fn longer(
     format!("recipes resume {}{changes}", quoted_path(directory))
 }
 
-/// The values that are not tables, by dotted key.
+/// The values that are not tables, by dotted key, as `--set` takes it.
 pub(crate) fn leaves(value: &Value) -> BTreeMap<String, Value> {
     let mut found = BTreeMap::new();
     let mut open = vec![(String::new(), value)];
     while let Some((key, value)) = open.pop() {
         match value {
             Value::Object(table) => {
-                let inner = table.iter().map(|(name, value)| match key.as_str() {
-                    "" => (name.clone(), value),
-                    key => (format!("{key}.{name}"), value),
+                let inner = table.iter().map(|(name, value)| {
+                    let name = in_quotes_if_needed(name);
+                    match key.as_str() {
+                        "" => (name.into_owned(), value),
+                        key => (format!("{key}.{name}"), value),
+                    }
                 });
                 open.extend(inner);
             }
@@ -306,6 +322,11 @@ mod tests {
             help.ends_with("another run: recipes train 'a run/config.toml' --set a=2"),
             "{help}"
         );
+        let column = |kind: &str| json!({"data": {"columns": {"zip code": kind}}});
+        let failure =
+            refuse_changes(Path::new("a"), &column("drop"), &column("numeric")).unwrap_err();
+        let told = "--set 'data.columns.\"zip code\"=numeric'";
+        assert!(failure.problems[0].help.as_ref().unwrap().ends_with(told), "{failure:?}");
         for name in may_change() {
             // With a value, where it stands in an example.
             let (quoted, set) = (name.clone(), name.trim_end_matches('`').to_owned() + "=");
@@ -316,6 +337,19 @@ mod tests {
                 assert!(is_told, "{place} does not tell of {name}");
             }
         }
+    }
+
+    #[test]
+    fn other_data_are_named_where_they_are_and_where_none_are_left() {
+        let paths = |path: &str, test: &str| json!({"data": {"path": path, "test_path": test}});
+        let check = |now: Value, expected: &str| {
+            let command = on_other_data(Path::new("a"), &paths("x.csv", "y.csv"), &now);
+            assert_eq!(command, format!("recipes train a/config.toml{expected}"));
+        };
+        check(paths("x.csv", "y.csv"), "");
+        check(paths("z.csv", "y.csv"), " --set data.path=z.csv");
+        check(paths("x.csv", ""), " --set data.test_path=");
+        check(json!({"data": {"path": "x.csv"}}), " --set data.test_path=");
     }
 
     #[test]

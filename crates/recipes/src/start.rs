@@ -15,6 +15,7 @@ use crate::{
     ExitCode, Failure,
     config::to_toml,
     image_set::Progress,
+    paths::of_same_name,
     record::{config_of, data_hash},
     registry::Recipe,
     run_directory::INITIAL,
@@ -165,7 +166,12 @@ impl<'a> Start<'a> {
             return Ok(());
         }
         let began_with = self.on_file().unwrap_or_default();
-        let now = toml::from_str(config).unwrap_or_default();
+        let now: Value = toml::from_str(config).unwrap_or_default();
+        if began_with["data"]["path"] == now["data"]["path"]
+            && let Some(failure) = of_same_name(run)
+        {
+            return Err(failure);
+        }
         Err(Failure::new(
             ExitCode::UserData,
             format!("the data of `{}` have changed since it began", run.display()),

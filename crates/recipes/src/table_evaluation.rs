@@ -13,7 +13,7 @@ use models::{
 };
 use training::{Group, Metrics};
 
-use crate::Failure;
+use crate::{Failure, config::Monitored};
 
 /// Rows that are evaluated at a time.
 const EVALUATION_BATCH: usize = 1024;
@@ -69,6 +69,7 @@ fn of_values(values: &[f32], unit: f64) -> Vec<(&'static str, Reduction)> {
 pub(crate) struct TableEvaluation<B: Backend> {
     loader: TableLoader<B>,
     metrics: Vec<(&'static str, Reduction)>, // beside the loss
+    macro_f1_of: Option<usize>,              // classes, if it is monitored
     group: Group,
     device: B::Device,
 }
@@ -80,6 +81,7 @@ impl<B: Backend> TableEvaluation<B> {
     pub(crate) fn new(
         table: Table,
         preprocessing: &TablePreprocessing,
+        monitored: Monitored,
         group: &Group,
         device: &B::Device,
     ) -> Result<Self, Failure> {
@@ -91,10 +93,12 @@ impl<B: Backend> TableEvaluation<B> {
             _ => vec![("accuracy", Reduction::Mean)],
         };
         let loader = TableLoader::new(table, preprocessing.task(), batching, device)?;
-        Ok(Self { loader, metrics, group: group.clone(), device: device.clone() })
+        let classes = preprocessing.target.classes().len();
+        let macro_f1_of = (monitored == Monitored::MacroF1).then_some(classes);
+        Ok(Self { loader, metrics, macro_f1_of, group: group.clone(), device: device.clone() })
     }
 
-    /// The mean loss, and the accuracy, or the errors of a regression.
+    /// The mean loss, and the accuracy and what is monitored, or the errors of a regression.
     ///
     /// # Errors
     ///
@@ -111,16 +115,23 @@ impl<B: Backend> TableEvaluation<B> {
         mut each: impl FnMut(Tensor<B, 2>, Tensor<B, 1, Int>),
     ) -> Result<Metrics, Failure> {
         let mut evaluation = Evaluation::new(&self.metrics, &self.device);
+        if let Some(classes) = self.macro_f1_of {
+            evaluation = evaluation.with_macro_f1(classes, &self.device);
+        }
         let batches = self.loader.batches(0, 0).filter(|batch| batch.part.samples > 0);
         for TableBatch { features, targets, .. } in self.group.until_interrupted(batches) {
             let outputs = model.forward(features, &mut Pass::evaluation());
-            match targets.clone() {
+            let of_classes = match targets.clone() {
                 TableTargets::Binary(labels) => {
                     let zero = outputs.zeros_like();
-                    each(Tensor::cat(vec![zero, outputs.clone()], 1), labels.int());
+                    Some((Tensor::cat(vec![zero, outputs.clone()], 1), labels.int()))
                 }
-                TableTargets::Classes(labels) => each(outputs.clone(), labels),
-                TableTargets::Values(_) => {}
+                TableTargets::Classes(labels) => Some((outputs.clone(), labels)),
+                TableTargets::Values(_) => None,
+            };
+            if let Some((logits, labels)) = of_classes {
+                evaluation.add_classes(&logits, &labels);
+                each(logits, labels);
             }
             let losses = table_losses(outputs.clone(), targets.clone());
             let scores = scores(outputs, targets, &losses).into_iter();

@@ -19,13 +19,14 @@ use training::{Group, Metrics, ParameterGroup, Trained, Trainer};
 use crate::{
     ExitCode, Failure, Start, Summary,
     backbone::Model,
-    config::ImageConfig,
+    config::{ImageConfig, Monitored},
     features::{Features, Frozen, Split},
     image_evaluation::{EVALUATION_BATCH, EvaluationBatch, ImageLoss, measure_batches},
     image_set::{ImageSet, Progress, bytes_on_device},
     plan::{FrozenLayers, Outline, Plan},
     pretrained::Pretrained,
     registry::Recipe,
+    weights_file::note_on_division,
 };
 
 /// The recipe, as listed in [`crate::registry`].
@@ -122,6 +123,7 @@ fn train<B: AutodiffBackend>(
         trainer_config.groups =
             vec![ParameterGroup { prefix, learning_rate_factor: settings.fine_tune_factor }];
     }
+    let measured = (training.monitor, description.classes.len());
     let mut trainer = Trainer::new(model, trainer_config, device, &mut run, interrupt)?;
     while let Some(epoch) = trainer.next_epoch() {
         for batch in epoch.batches(train.batches(epoch.index, epoch.position)) {
@@ -132,11 +134,13 @@ fn train<B: AutodiffBackend>(
             trainer.map_model(|model| pass.update_statistics(model));
         }
         trainer.try_end_epoch(|model| {
-            validation.as_ref().map(|split| measure(model, split, &group, device)).transpose()
+            let measure = |split| measure(model, split, measured, &group, device);
+            validation.as_ref().map(measure).transpose()
         })?;
     }
     let trained = trainer.finish()?;
-    let test = test.map(|split| measure(&trained.model, &split, &group, device)).transpose()?;
+    let measure = |split| measure(&trained.model, &split, measured, &group, device);
+    let test = test.map(measure).transpose()?;
     drop((train, validation));
     let front = frozen.into_network();
     let trained = Trained { model: trained.model.after(front), ..trained };
@@ -166,6 +170,7 @@ fn frozen_and_trained<B: AutodiffBackend>(
         return Ok((frozen, backbone.init::<B>(training.seed, device)));
     };
     images.notes.extend(pretrained.note.clone());
+    images.notes.extend(note_on_division(&pretrained.origin, &images.hashes));
     let preprocessing = pretrained.preprocessing(images.train.shape(), data.resize);
     let frozen_blocks = settings.frozen_blocks(backbone);
     let (front, tail) = pretrained.network.split(frozen_blocks);
@@ -257,10 +262,11 @@ fn plan(mut config: ImageConfig<Model>, progress: &mut Progress<'_>) -> Result<P
     outline.plan()
 }
 
-/// The mean loss and the accuracy on a split.
+/// The mean loss and the accuracy, and what is monitored, on a split.
 fn measure<B: Backend>(
     model: &VggClassifier<B>,
     split: &Features<'_, B>,
+    measured: (Monitored, usize),
     group: &Group,
     device: &B::Device,
 ) -> Result<Metrics, Failure> {
@@ -269,7 +275,7 @@ fn measure<B: Backend>(
         Ok(EvaluationBatch { inputs: images, labels, part })
     });
     let forward = |features| model.forward(features, &mut Pass::evaluation());
-    measure_batches(batches, forward, |_, _| (), group, device)
+    measure_batches(batches, forward, |_, _| (), measured, group, device)
 }
 
 #[cfg(test)]

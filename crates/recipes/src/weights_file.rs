@@ -9,7 +9,9 @@ use inference::Description;
 use models::import;
 use store::{StoredTensor, TensorFile};
 
-use crate::{ExitCode, Failure, run_directory::MODEL};
+use crate::{
+    ExitCode, Failure, environment::DataHashes, record::data_hashes, run_directory::MODEL,
+};
 
 /// Weights, and the description of their network if they are of this project.
 pub(crate) struct WeightsFile {
@@ -49,6 +51,21 @@ impl WeightsFile {
         })?;
         Ok(Self { origin, tensors: file.tensors, description })
     }
+}
+
+/// What the user should know where a run's weights were trained on these data, divided otherwise.
+///
+/// - `origin`: the file of the weights
+pub(crate) fn note_on_division(origin: &Path, data: &DataHashes) -> Option<String> {
+    let theirs = data_hashes(origin.parent().filter(|_| origin.is_file())?)?;
+    let is_other = data.source.is_some() && theirs.source == data.source;
+    (is_other && theirs.samples != data.samples).then(|| {
+        format!(
+            "the weights in `{}` were trained on the same data, divided otherwise: what is held out here \
+             to validate may be among what they learnt, and results on it look better than they are",
+            origin.display()
+        )
+    })
 }
 
 /// The file of weights that a path names: of a run directory its model.

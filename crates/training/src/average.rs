@@ -40,8 +40,7 @@ impl<B: Backend> Average<B> {
                 }
             }
         }
-        let kept = decay_at(decay, update);
-        let averages = B::fused_moving_averages(pairs, kept, 1.0 - kept);
+        let averages = B::fused_moving_averages(pairs, 1.0 - decay_at(decay, update), 1.0);
         for (position, average) in positions.into_iter().zip(averages) {
             self.0[position] = Some(average);
         }
@@ -57,4 +56,44 @@ impl<B: Backend> Average<B> {
 fn decay_at(decay: f64, update: u64) -> f64 {
     let update = update as f64;
     decay.min((1.0 + update) / (10.0 + update))
+}
+
+#[cfg(test)]
+mod tests {
+    use backend::{Selected, device::Device};
+    use burn::{
+        backend::Autodiff,
+        module::Param,
+        tensor::{Tensor, TensorPrimitive},
+    };
+
+    use super::*;
+
+    #[derive(Module, Debug)]
+    struct OneWeight<B: Backend> {
+        weight: Param<Tensor<B, 1>>,
+    }
+
+    /// Rounding must not let it shrink or grow.
+    #[test]
+    fn the_average_of_a_weight_that_stays_is_the_weight() {
+        let weight = [1.0, -0.3, 1e-4, 12345.678];
+        let tensor = Tensor::<Autodiff<Selected>, 1>::from_floats(weight, &Device::default());
+        let model = OneWeight { weight: Param::from_tensor(tensor) };
+        let parameter = Parameter {
+            path: "weight".to_owned(),
+            shape: vec![4],
+            trained: true,
+            factor: 1.0,
+            decays: true,
+        };
+        let mut average = Average::<Selected>(Vec::new());
+        let after = 1_000_000; // the decay is whole by then
+        for update in [1].into_iter().chain(after..after + 20_000) {
+            average.note(&model, std::slice::from_ref(&parameter), 0.9999, update);
+        }
+        let average = average.0.remove(0).unwrap();
+        let average = Tensor::<Selected, 1>::from_primitive(TensorPrimitive::Float(average));
+        assert_eq!(average.into_data().to_vec::<f32>().unwrap(), weight);
+    }
 }

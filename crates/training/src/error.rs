@@ -17,9 +17,10 @@ pub enum TrainError {
          learning rate {}", in_digits(*learning_rate, 3)
     )]
     Diverged {
-        /// What is not finite at the last step, such as ``the gradient of `fc.weight` ``.
+        /// What is not finite at the last step, such as ``the gradient of `fc.weight` ``, or in the model:
+        /// `` `norm.running_variance` ``.
         what: String,
-        /// The last step known to be finite.
+        /// The last step whose loss and gradients are known to be finite.
         after: u64,
         /// The step at which it was noticed.
         step: u64,
@@ -39,13 +40,21 @@ pub enum TrainError {
         /// As many as the part counts.
         samples: usize,
     },
-    /// A part that is no share of its update.
-    #[error("a part of {samples} samples cannot belong to an update of {of}")]
+    /// Parts that do not make their update: too many samples, or too few up to the last part.
+    #[error("parts of {samples} samples do not make an update of {of}")]
     Part {
-        /// As many as the part counts.
+        /// As many as the parts so far count.
         samples: usize,
         /// As many as the whole update has.
         of: usize,
+    },
+    /// An update where none is due.
+    #[error(
+        "no update is due after step {step}: an epoch has not begun, or the run's steps are made"
+    )]
+    NotDue {
+        /// Updates made.
+        step: u64,
     },
     /// An epoch ended between the parts of an update.
     #[error("the epoch ended within an update: none of the parts since update {step} was the last")]
@@ -166,6 +175,11 @@ impl TrainError {
             Self::Part { .. } => Some(
                 "`samples` are those of the batch, and `of` those of all batches of the update; for \
                  an update of one batch use `Part::whole`"
+                    .to_owned(),
+            ),
+            Self::NotDue { .. } => Some(
+                "call `step` between `next_epoch` and `end_epoch`, and take the batches from \
+                 `Epoch::batches`, which ends with the run"
                     .to_owned(),
             ),
             Self::NoLastPart { .. } => Some(

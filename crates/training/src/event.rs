@@ -4,17 +4,25 @@ use std::{collections::BTreeMap, error::Error, path::PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::lossless::{self, Lossless};
+
 /// Measured values by name; `loss` is always among them.
 pub type Metrics = BTreeMap<String, f64>;
 
-/// [`Metrics`] that survive JSON, which writes numbers that are not finite as null.
+/// [`Metrics`] that survive JSON, in which numbers that are not finite are text; null is read as NaN.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(from = "BTreeMap<String, Option<f64>>")]
+#[serde(from = "BTreeMap<String, Lossless>", into = "BTreeMap<String, Lossless>")]
 pub struct Measured(pub Metrics);
 
-impl From<BTreeMap<String, Option<f64>>> for Measured {
-    fn from(values: BTreeMap<String, Option<f64>>) -> Self {
-        Self(values.into_iter().map(|(name, value)| (name, value.unwrap_or(f64::NAN))).collect())
+impl From<BTreeMap<String, Lossless>> for Measured {
+    fn from(values: BTreeMap<String, Lossless>) -> Self {
+        Self(values.into_iter().map(|(name, Lossless(value))| (name, value)).collect())
+    }
+}
+
+impl From<Measured> for BTreeMap<String, Lossless> {
+    fn from(Measured(metrics): Measured) -> Self {
+        metrics.into_iter().map(|(name, value)| (name, Lossless(value))).collect()
     }
 }
 
@@ -214,6 +222,7 @@ pub struct Best {
     /// What was compared.
     pub metric: String,
     /// Its value at that epoch.
+    #[serde(with = "lossless")]
     pub value: f64,
 }
 

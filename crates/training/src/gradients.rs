@@ -1,6 +1,6 @@
 //! The gradients of a model, one for each parameter in the order in which the model is visited.
 
-use std::{collections::BTreeMap, time::Instant};
+use std::time::Instant;
 
 use backend::{AutodiffBackend, Backend, UpdateRule};
 use burn::{
@@ -103,6 +103,11 @@ impl<B: Backend> Gradients<B> {
         (Self(parameters.iter().map(gradient).collect()), loss)
     }
 
+    /// Whether each parameter has one.
+    pub(crate) fn are_there(&self) -> impl Iterator<Item = bool> {
+        self.0.iter().map(Option::is_some)
+    }
+
     /// The sums of their squares.
     pub(crate) fn square_sums(&self) -> SquareSums<B> {
         let there = self.0.iter().enumerate().filter(|(_, gradient)| gradient.is_some());
@@ -178,14 +183,15 @@ impl<A: AutodiffBackend> ModuleVisitor<A> for Collect<A> {
     }
 }
 
-/// Applies `rule` to every parameter of `model` that has a gradient, in place where it can.
+/// Updates every parameter of `model` that has a gradient, in place where it can.
+///
+/// - `rule`: that of the parameter at a position
 pub(crate) fn update<A, M>(
     model: M,
-    parameters: &[Parameter],
     gradients: Gradients<A::InnerBackend>,
     slots: &mut [Option<Slots<A::InnerBackend>>],
     diverged: FloatTensor<A::InnerBackend>,
-    rule: UpdateRule,
+    rule: impl Fn(usize) -> UpdateRule,
 ) -> M
 where
     A: AutodiffBackend,
@@ -193,18 +199,23 @@ where
 {
     let each = gradients.0.into_iter().zip(&mut *slots).enumerate();
     let placeholder = diverged.clone();
-    let mut take = Take::<A, _> { rule, each, taken: Vec::new(), placeholder };
+    let mut take = Take::<A, _, _> { rule: &rule, each, taken: Vec::new(), placeholder };
     let model = model.map(&mut take);
-    let mut weights: Vec<_> = parameters.iter().map(|_| None).collect();
-    let mut alike = BTreeMap::<_, (Vec<_>, Vec<_>)>::new();
-    for (position, learning) in take.taken {
-        let Parameter { factor, decays, .. } = parameters[position];
-        let (positions, these) = alike.entry((factor.to_bits(), decays)).or_default();
-        positions.push(position);
-        these.push(learning);
+    let taken = take.taken;
+    let mut weights: Vec<_> = slots.iter().map(|_| None).collect();
+    // Parameters of one rule are updated together.
+    let mut alike = Vec::<(UpdateRule, Vec<usize>, Vec<_>)>::new();
+    for (position, learning) in taken {
+        let own = rule(position);
+        match alike.iter_mut().find(|(rule, ..)| *rule == own) {
+            Some((_, positions, these)) => {
+                positions.push(position);
+                these.push(learning);
+            }
+            None => alike.push((own, vec![position], vec![learning])),
+        }
     }
-    for ((factor, decays), (positions, these)) in alike {
-        let rule = rule.of(f64::from_bits(factor), decays);
+    for (rule, positions, these) in alike {
         let updated = A::InnerBackend::fused_update(these, diverged.clone(), &rule);
         for (position, (weight, new_slots)) in positions.into_iter().zip(updated) {
             weights[position] = Some(weight);
@@ -216,8 +227,8 @@ where
 }
 
 /// Takes the weights that have a gradient out of a model, so that nothing else refers to them.
-struct Take<A: AutodiffBackend, I> {
-    rule: UpdateRule,
+struct Take<'a, A: AutodiffBackend, I, R> {
+    rule: &'a R,
     each: I,
     taken: Vec<(usize, backend::Parameter<A::InnerBackend>)>,
     /// A parameter must have a tensor. This one, of another shape, is never used.
@@ -227,10 +238,11 @@ struct Take<A: AutodiffBackend, I> {
 /// A position, and the gradient and the optimizer's state of the parameter there.
 type Visited<'a, B> = (usize, (Option<FloatTensor<B>>, &'a mut Option<Slots<B>>));
 
-impl<'a, A, I> ModuleMapper<A> for Take<A, I>
+impl<'a, A, I, R> ModuleMapper<A> for Take<'_, A, I, R>
 where
     A: AutodiffBackend,
     I: Iterator<Item = Visited<'a, A::InnerBackend>>,
+    R: Fn(usize) -> UpdateRule,
 {
     fn map_float<const D: usize>(&mut self, parameter: Param<Tensor<A, D>>) -> Param<Tensor<A, D>> {
         let Some((position, (Some(gradient), slots))) = self.each.next() else {
@@ -239,8 +251,8 @@ where
         let (id, weight, mapper) = parameter.consume();
         // `inner` moves the tensor out of the graph: with the losses gone it has no other owner.
         let weight = weight.inner().into_primitive().tensor();
-        let slots =
-            slots.take().unwrap_or_else(|| first_slots::<A::InnerBackend>(&self.rule, &weight));
+        let first = || first_slots::<A::InnerBackend>(&(self.rule)(position), &weight);
+        let slots = slots.take().unwrap_or_else(first);
         self.taken.push((position, backend::Parameter { weight, gradient, slots }));
         let other = Tensor::from_primitive(TensorPrimitive::Float(self.placeholder.clone()));
         Param::from_mapped_value(id, Tensor::from_inner(other), mapper)

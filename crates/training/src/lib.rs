@@ -63,6 +63,7 @@ mod schedule;
 mod average;
 mod gradients;
 mod loss_scale;
+mod lossless;
 mod message;
 mod parameters;
 mod patience;

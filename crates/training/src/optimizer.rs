@@ -4,12 +4,13 @@ use backend::{AdamStep, Backend, RmsPropStep, SgdStep, UpdateRule};
 use burn::tensor::{TensorMetadata, ops::FloatTensor};
 use serde::{Deserialize, Serialize};
 
+use crate::state::UpdatesOf;
+
 /// Which rule turns gradients into updates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OptimizerKind {
-    /// Adam; `weight_decay` is added to the gradient. The bias correction counts the run's updates, also
-    /// of a parameter that had no gradient at first, where PyTorch counts each one's own.
+    /// Adam; `weight_decay` is added to the gradient.
     Adam,
     /// Adam with decay applied to the weight itself.
     AdamW,
@@ -21,7 +22,8 @@ pub enum OptimizerKind {
     RmsProp,
 }
 
-/// The table `[optimizer]`; settings that the chosen kind does not use are ignored.
+/// The table `[optimizer]`. Settings that the chosen kind does not use have no effect, but must be in
+/// range, and a resumed run must keep them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OptimizerConfig {
@@ -80,10 +82,9 @@ impl OptimizerConfig {
         }
     }
 
-    /// The rule of update number `time` (from 1).
-    ///
-    /// - `momentum_product`: of [`OptimizerConfig::momentum_of_nadam`] up to and including `time`
-    pub(crate) fn rule(&self, learning_rate: f64, time: u64, momentum_product: f64) -> UpdateRule {
+    /// The rule of the last of a parameter's updates.
+    pub(crate) fn rule(&self, learning_rate: f64, updates: &UpdatesOf) -> UpdateRule {
+        let &UpdatesOf { count: time, momentum_product } = updates;
         let &Self { beta_1, beta_2, alpha, epsilon, momentum, nesterov, weight_decay, .. } = self;
         match self.kind {
             OptimizerKind::Adam | OptimizerKind::AdamW | OptimizerKind::NAdam => {

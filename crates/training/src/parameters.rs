@@ -3,7 +3,7 @@
 //! A module's definition fixes the order of its parameters, so a position identifies a parameter,
 //! without Burn's random ids.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use backend::Backend;
 use burn::{
@@ -68,23 +68,56 @@ impl Parameter {
     }
 }
 
-/// The position of the first parameter with a value that is not finite; waits for the device.
-pub(crate) fn first_not_finite<B: Backend, M: Module<B>>(model: &M) -> Option<usize> {
-    let mut sums = Sums(Vec::new());
-    model.visit(&mut sums);
-    if sums.0.is_empty() {
-        return None;
+/// Whether each parameter is trained.
+pub(crate) fn are_trained<B: Backend, M: Module<B>>(model: &M) -> Vec<bool> {
+    struct Trained(Vec<bool>);
+
+    impl<B: Backend> ModuleVisitor<B> for Trained {
+        fn visit_float<const D: usize>(&mut self, parameter: &Param<Tensor<B, D>>) {
+            self.0.push(parameter.is_require_grad());
+        }
     }
-    let sums = Tensor::cat(sums.0, 0).into_data();
-    sums.iter::<f32>().position(|sum| !sum.is_finite())
+
+    let mut trained = Trained(Vec::new());
+    model.visit(&mut trained);
+    trained.0
+}
+
+/// The positions of the parameters with a value that is not finite, of those that are asked for; waits for
+/// the device.
+pub(crate) fn not_finite<B, M>(model: &M, is_asked_for: impl Fn(usize) -> bool) -> BTreeSet<usize>
+where
+    B: Backend,
+    M: Module<B>,
+{
+    let mut sums = Sums { is_asked_for, visited: 0, places: Vec::new(), sums: Vec::new() };
+    model.visit(&mut sums);
+    let Sums { places, sums, .. } = sums;
+    if places.is_empty() {
+        return BTreeSet::new();
+    }
+    let sums = Tensor::cat(sums, 0).into_data();
+    let sums = places.into_iter().zip(sums.iter::<f32>());
+    sums.filter(|(_, sum)| !sum.is_finite()).map(|(place, _)| place).collect()
 }
 
 /// The sum of each parameter's values, `[1]`, which shows one that is not finite.
-struct Sums<B: Backend>(Vec<Tensor<B, 1>>);
+struct Sums<B: Backend, F> {
+    is_asked_for: F,
+    visited: usize,
+    places: Vec<usize>, // of the sums
+    sums: Vec<Tensor<B, 1>>,
+}
 
-impl<B: Backend> ModuleVisitor<B> for Sums<B> {
+impl<B: Backend, F: Fn(usize) -> bool> ModuleVisitor<B> for Sums<B, F> {
     fn visit_float<const D: usize>(&mut self, parameter: &Param<Tensor<B, D>>) {
-        self.0.push(parameter.val().sum().cast(DType::F32));
+        let place = self.visited;
+        self.visited += 1;
+        if (self.is_asked_for)(place) {
+            self.places.push(place);
+            // The sum of finite values in half precision may be beyond its range.
+            self.sums.push(parameter.val().cast(DType::F32).sum());
+        }
     }
 }
 

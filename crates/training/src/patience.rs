@@ -3,19 +3,29 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::lossless;
+
 /// The best value so far and the epochs since.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Patience {
-    best: Option<f64>,
+    /// Infinite before the first.
+    #[serde(with = "lossless")]
+    best: f64,
     epochs_since: usize,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self { best: f64::INFINITY, epochs_since: 0 }
+    }
 }
 
 impl Patience {
     /// Notes the value of an epoch; it is an improvement if it is below `bar` of the best.
     pub(crate) fn note(&mut self, value: f64, bar: impl FnOnce(f64) -> f64) {
         // NaN is below nothing.
-        if value < self.best.map_or(f64::INFINITY, bar) {
-            self.best = Some(value);
+        if value < bar(self.best) {
+            self.best = value;
             self.epochs_since = 0;
         } else {
             self.epochs_since += 1;
@@ -52,6 +62,6 @@ mod tests {
         let mut patience = Patience::default();
         patience.note(f64::NAN, |best| best);
         patience.note(3.0, |best| best);
-        assert_eq!((patience.best, patience.epochs_since), (Some(3.0), 0));
+        assert_eq!((patience.best, patience.epochs_since), (3.0, 0));
     }
 }

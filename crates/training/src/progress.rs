@@ -8,7 +8,7 @@ use std::{
 use backend::device;
 use serde::{Deserialize, Serialize};
 
-use crate::{Pace, Shares, Work};
+use crate::{Pace, Shares, Work, lossless};
 
 /// The time spent training; it stands still during validation.
 #[derive(Debug, Default)]
@@ -102,6 +102,7 @@ pub(crate) struct Span {
     /// The clock's seconds when the span began.
     pub(crate) since: f64,
     pub(crate) samples: u64,
+    #[serde(with = "lossless")]
     pub(crate) loss_sum: f64,
     #[serde(flatten)]
     pub(crate) spent: Spent,

@@ -37,7 +37,8 @@ impl ScheduleKind {
     }
 }
 
-/// The table `[schedule]`; settings that the chosen kind does not use are ignored.
+/// The table `[schedule]`. Settings that the chosen kind does not use have no effect, but must be in range,
+/// and a resumed run must keep them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScheduleConfig {

@@ -74,8 +74,8 @@ pub(crate) struct Record {
     pub(crate) update_samples: usize,
     /// The learning rate of the last update.
     pub(crate) learning_rate: f64,
-    /// The product of NAdam's momenta over all updates.
-    pub(crate) momentum_product: f64,
+    /// Of each parameter, in the order in which the model is visited; empty before the first update.
+    pub(crate) updates_of: Vec<UpdatesOf>,
     pub(crate) plateau: Plateau,
     pub(crate) early_stopping: Patience,
     /// Sums since the last log line, and since the epoch began.
@@ -87,6 +87,21 @@ pub(crate) struct Record {
     pub(crate) validation: Option<Measured>,
     /// The best epoch, and all that was measured then.
     pub(crate) best: Option<(Best, Measured)>,
+}
+
+/// The updates of a parameter: those for which it had a gradient.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct UpdatesOf {
+    /// How many there were.
+    pub(crate) count: u64,
+    /// The product of NAdam's momenta over them.
+    pub(crate) momentum_product: f64,
+}
+
+impl Default for UpdatesOf {
+    fn default() -> Self {
+        Self { count: 0, momentum_product: 1.0 }
+    }
 }
 
 impl Record {
@@ -137,7 +152,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
             squares: SquareSums::none(),
             norm_before: 0.0,
             zero: zero(),
-            record: Record { momentum_product: 1.0, ..Record::default() },
+            record: Record::default(),
         }
     }
 
@@ -207,7 +222,13 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
         record.samples += samples;
         record.interval.samples += samples;
         record.epoch.samples += samples;
-        record.momentum_product *= config.optimizer.momentum_of_nadam(record.step);
+        record.updates_of.resize(parameters.len(), UpdatesOf::default());
+        for (updates, is_there) in record.updates_of.iter_mut().zip(gradients.are_there()) {
+            if is_there {
+                updates.count += 1;
+                updates.momentum_product *= config.optimizer.momentum_of_nadam(updates.count);
+            }
+        }
         self.interval_loss = self.interval_loss.clone() + self.update_loss.clone();
 
         let gradients = match &self.loss_scale {
@@ -228,10 +249,14 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
 
         let record = &self.record;
         let update_number = record.step;
-        let rule = config.optimizer.rule(learning_rate, record.step, record.momentum_product);
+        let rule = |position: usize| {
+            let known: &Parameter = &parameters[position];
+            let rule = config.optimizer.rule(learning_rate, &record.updates_of[position]);
+            rule.of(known.factor, known.decays)
+        };
         let model = self.model.take().expect("the model is put back by whatever takes it");
         let skips = skips.into_primitive().tensor();
-        let model = update(model, parameters, gradients, &mut self.slots, skips, rule);
+        let model = update(model, gradients, &mut self.slots, skips, rule);
         if let Some(decay) = config.ema {
             self.average.note(&model, parameters, decay, update_number);
         }
@@ -384,4 +409,25 @@ fn judged<B: backend::Backend>(
 fn clip_factor<B: backend::Backend>(squares: Tensor<B, 1>, largest: f64) -> Tensor<B, 1> {
     // Not with `recip`, of which ndarray computes only twelve bits.
     (squares.ones_like() * largest / (squares.sqrt() + 1e-6)).clamp_max(1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A perfect reconstruction has an infinite signal-to-noise ratio, a loss of 0 or more an infinite sum.
+    #[test]
+    fn infinite_numbers_are_saved() {
+        let measured = Measured([("psnr".to_owned(), f64::INFINITY)].into());
+        let best = Best { epoch: 1, metric: "psnr".to_owned(), value: f64::INFINITY };
+        let mut record = Record {
+            validation: Some(measured.clone()),
+            best: Some((best, measured)),
+            ..Record::default()
+        };
+        record.early_stopping.note(f64::NEG_INFINITY, |best| best);
+        record.epoch.loss_sum = f64::INFINITY;
+        let json = serde_json::to_string(&record).unwrap();
+        assert_eq!(serde_json::from_str::<Record>(&json).unwrap(), record);
+    }
 }

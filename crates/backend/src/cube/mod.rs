@@ -139,13 +139,13 @@ where
 
     fn fused_moving_averages(
         pairs: Vec<[FloatTensor<Self>; 2]>,
-        kept: f64,
         share: f64,
+        factor: f64,
     ) -> Vec<FloatTensor<Self>> {
         if pairs.is_empty() || !taken(pairs.iter().flatten()) {
-            return crate::moving_averages::composed::<Self>(pairs, kept, share);
+            return crate::moving_averages::composed::<Self>(pairs, share, factor);
         }
-        moving_averages::moving_averages(&pairs, [kept, share])
+        moving_averages::moving_averages(&pairs, [share, factor])
     }
 
     fn fused_rescale(

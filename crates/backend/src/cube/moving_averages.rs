@@ -16,8 +16,8 @@ fn average(
     averages: &Sequence<Array<f32>>,
     values: &Sequence<Array<f32>>,
     results: &mut Sequence<Array<f32>>,
-    kept: f32,
     share: f32,
+    factor: f32,
 ) {
     #[unroll]
     for tensor in 0..averages.len() {
@@ -26,7 +26,7 @@ fn average(
             let value = values.index(tensor);
             let result = results.index_mut(tensor);
             for i in range_stepped(ABSOLUTE_POS_X as usize, average.len(), row_of_units()) {
-                result[i] = average[i] * kept + value[i] * share;
+                result[i] = average[i] + share * (factor * value[i] - average[i]);
             }
         }
     }
@@ -35,7 +35,7 @@ fn average(
 /// Each average and its new value, of one shape; returns the averages.
 pub(super) fn moving_averages<R: CubeRuntime>(
     pairs: &[[CubeTensor<R>; 2]],
-    [kept, share]: [f64; 2],
+    [share, factor]: [f64; 2],
 ) -> Vec<CubeTensor<R>> {
     let client = pairs[0][0].client.clone();
     let mut results = Vec::new();
@@ -60,8 +60,8 @@ pub(super) fn moving_averages<R: CubeRuntime>(
             sequence(0),
             sequence(1),
             sequence(2),
-            kept as f32,
             share as f32,
+            factor as f32,
         );
         results.extend(
             aligned.into_iter().map(|([_, _, result], order)| in_original_order(result, &order)),

@@ -143,14 +143,14 @@ impl Backend for Flex {
 
     fn fused_moving_averages(
         pairs: Vec<[FloatTensor<Self>; 2]>,
-        kept: f64,
         share: f64,
+        factor: f64,
     ) -> Vec<FloatTensor<Self>> {
         if !all_f32(pairs.iter().flatten()) {
-            return crate::moving_averages::composed::<Self>(pairs, kept, share);
+            return crate::moving_averages::composed::<Self>(pairs, share, factor);
         }
         note_taken();
-        let moved = |pair| moving_averages::moved(Level::best(), pair, [kept, share]);
+        let moved = |pair| moving_averages::moved(Level::best(), pair, [share, factor]);
         pairs.into_iter().map(moved).collect()
     }
 

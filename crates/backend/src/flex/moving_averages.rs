@@ -9,18 +9,18 @@ use super::{
     simd::{Kernel, Level, Vector},
 };
 
-/// The average, moved towards the value: what is kept of the one, and the share of the other.
+/// The average, moved by a share of the distance towards the value times a factor.
 pub(super) fn moved(
     level: Level,
     [average, value]: [FlexTensor; 2],
-    [kept, share]: [f64; 2],
+    [share, factor]: [f64; 2],
 ) -> FlexTensor {
     assert_shape("a value", &value, average.layout().shape());
     let (mut average, value) = (contiguous(average), contiguous(value));
     let value = elements(&value);
     parallel::chunks(average.storage_mut::<f32>(), TASK, |number, average, _| {
         let value = &value[number * TASK..][..average.len()];
-        level.run(Move { average, value, kept, share });
+        level.run(Move { average, value, share, factor });
     });
     average
 }
@@ -29,8 +29,8 @@ pub(super) fn moved(
 struct Move<'a> {
     average: &'a mut [f32],
     value: &'a [f32],
-    kept: f64,
     share: f64,
+    factor: f64,
 }
 
 impl Kernel for Move<'_> {
@@ -38,17 +38,18 @@ impl Kernel for Move<'_> {
 
     #[inline(always)]
     fn run<V: Vector>(self) {
-        let Self { average, value, kept, share } = self;
+        let Self { average, value, share, factor } = self;
         let share = V::splat(share as f32);
-        let kept = V::splat(kept as f32);
+        let factor = V::splat(factor as f32);
         for at in (0..value.len()).step_by(V::LANES) {
             let count = value.len() - at;
             // SAFETY: `count` values follow in each slice, which are equally long.
             unsafe {
                 let average = average.as_mut_ptr().add(at);
-                let of_value = read::<V>(value.as_ptr().add(at), count).mul(share);
+                let from = read::<V>(average, count);
+                let towards = read::<V>(value.as_ptr().add(at), count).mul(factor);
                 // Rounded after each step, so that it equals the default body bit for bit.
-                write(read::<V>(average, count).mul(kept).add(of_value), average, count);
+                write(from.add(towards.sub(from).mul(share)), average, count);
             }
         }
     }
@@ -64,8 +65,8 @@ mod tests {
         moving_averages,
     };
 
-    /// Which do not add up to one, as where a value is corrected for its bias.
-    const SHARES: [f64; 2] = [0.9, 0.11];
+    /// With a factor that corrects the value for its bias.
+    const SHARES: [f64; 2] = [0.1, 1.1];
 
     fn reference(pair: [FlexTensor; 2]) -> FlexTensor {
         moving_averages::composed::<Flex>(vec![pair], SHARES[0], SHARES[1]).remove(0)

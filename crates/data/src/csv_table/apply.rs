@@ -282,7 +282,7 @@ impl<'a> Encoder<'a> {
     ) -> Result<Option<(u64, Vec<String>)>, DataError> {
         let Some(row) = reader.next_row()? else { return Ok(None) };
         self.encode(reader.path(), &row)?;
-        Ok(Some((row.line, kept.iter().map(|&place| row.cell(place).to_owned()).collect())))
+        Ok(Some((row.line, kept.iter().map(|&place| row.written(place).to_owned()).collect())))
     }
 
     fn encode(&mut self, path: &Path, row: &Row) -> Result<(), DataError> {

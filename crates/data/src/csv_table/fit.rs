@@ -288,7 +288,7 @@ fn column_notes(seen: &ColumnSchema, learnt: &Column) -> Vec<String> {
         }
     }
     notes.extend(note_on_use(learnt));
-    if seen.is_named_identifier {
+    if seen.has_recurring_identifiers {
         notes.push(format!(
             "column `{name}` is named as an identifier, and used since its numbers recur; `{}` leaves it out",
             column_setting(name, "drop")

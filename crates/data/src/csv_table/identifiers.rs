@@ -32,7 +32,10 @@ pub(super) fn drop(
             }
             false => {
                 let is_used = column.kind == Kind::Numeric && inferred(name);
-                column.is_named_identifier = by_name && is_used && summary.is_whole();
+                column.has_recurring_identifiers = is_identifier(name)
+                    && is_used
+                    && summary.is_whole()
+                    && summary.repeats_a_value();
                 continue;
             }
         };

@@ -274,7 +274,7 @@ impl<'a> CsvReader<'a> {
             }
             // Excel writes rows of delimiters for those that were cleared.
             if !cells.iter().all(|cell| cell.trim().is_empty()) {
-                let mut row = Row { line, cells, blank_above };
+                let mut row = Row { line, cells, written: None, blank_above };
                 row.join_lines();
                 return Ok(Some(row));
             }

@@ -9,6 +9,8 @@ use super::decimal_comma::{dressed_with_point, with_point};
 pub(super) struct Row {
     pub(super) line: u64,
     pub(super) cells: StringRecord,
+    /// As they were before numbers were given a point, where some were.
+    pub(super) written: Option<StringRecord>,
     /// Lines of the blank rows between the row above and this one.
     pub(super) blank_above: Vec<u64>,
 }
@@ -22,6 +24,11 @@ impl Row {
     /// The cell at `index`, which is below the reader's width.
     pub(super) fn cell(&self, index: usize) -> &str {
         self.cells[index].trim()
+    }
+
+    /// As [`cell`](Self::cell), as it is written in the file.
+    pub(super) fn written(&self, index: usize) -> &str {
+        self.written.as_ref().unwrap_or(&self.cells)[index].trim()
     }
 
     pub(super) fn len(&self) -> usize {
@@ -52,6 +59,7 @@ impl Row {
                 .unwrap_or_else(|| cell.to_owned()),
             false => cell.to_owned(),
         };
-        self.cells = self.cells.iter().enumerate().map(changed).collect();
+        let changed = self.cells.iter().enumerate().map(changed).collect();
+        self.written = Some(std::mem::replace(&mut self.cells, changed));
     }
 }

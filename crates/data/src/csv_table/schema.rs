@@ -42,7 +42,7 @@ pub(super) struct ColumnSchema {
     /// Whether the column only numbers the rows.
     pub(super) counts_rows: bool,
     /// Whether it is used though its name says that it tells rows apart.
-    pub(super) is_named_identifier: bool,
+    pub(super) has_recurring_identifiers: bool,
     /// Why its categories look like numbers, unless the user chose categories.
     pub(super) unread_numbers: Option<String>,
     /// The first number with leading zeros, unless the user chose the kind of the column.
@@ -148,7 +148,7 @@ fn column_schemas(
             kind,
             missing: summary.missing,
             counts_rows: summary.is_counter(),
-            is_named_identifier: false,
+            has_recurring_identifiers: false,
             unread_numbers: summary.note_on_unread().filter(|_| inferred(name)),
             padded: summary.first_padded.clone().filter(|_| inferred(name)),
             grouped: summary.grouped().filter(|_| reader.may_have_decimal_commas()).cloned(),

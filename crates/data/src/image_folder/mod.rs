@@ -38,7 +38,12 @@ mod source;
 
 use std::path::{Path, PathBuf};
 
-use crate::{DataError, count::counted, files::Folder};
+use crate::{
+    DataError,
+    count::{counted, grouped},
+    files::Folder,
+    shared,
+};
 
 pub(crate) use self::resize::write_pixels;
 
@@ -146,6 +151,34 @@ pub fn image_files_in(folder: &Path) -> Result<Vec<PathBuf>, DataError> {
     }
     files.sort_unstable();
     Ok(files)
+}
+
+/// Of the images to measure on, so many are compared with those that were trained on.
+const COMPARED: usize = 200;
+
+/// What the user should know where images to measure on are the same as some that were trained on, by their
+/// files; of many some are looked at, spread evenly. None where a folder cannot be read.
+///
+/// - `trained`: the folder with the images to train on
+/// - `given`: the folder of which the test split is measured, else the validation split, else all
+pub fn note_on_known_images(trained: &Path, given: &Path) -> Option<String> {
+    let known = image_files_in(&training_folder(trained)?).ok()?;
+    let measured = layout::find_splits(given).ok()?;
+    let measured = measured.test.or(measured.validation).unwrap_or(measured.train);
+    let mut measured = image_files_in(&measured).ok()?;
+    let every = measured.len().div_ceil(COMPARED).max(1);
+    let looked_at = if every > 1 { " looked at" } else { "" };
+    measured = measured.into_iter().step_by(every).collect();
+    let shared = shared::find_files(shared::OF_A_FOLDER, [&known, &measured, &[]]).pop()?;
+    let [file, original] = &shared.example;
+    Some(format!(
+        "{} of {}{looked_at} are the same as images that the run was trained on, such as `{}`, which is \
+         the same as `{}`: results on them say nothing about new data",
+        grouped(shared.count),
+        counted(shared.total, "image"),
+        file.display(),
+        original.display()
+    ))
 }
 
 /// The folder with the classes to train on of a folder that may have splits; none where that cannot be

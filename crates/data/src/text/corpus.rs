@@ -47,6 +47,13 @@ impl Corpus {
         let vocabulary = serde_json::to_string(&self.vocabulary).expect("it serialises to JSON");
         sha256_hex(format!("{vocabulary}\n{parts:?}").as_bytes())
     }
+
+    /// A hash of all tokens, whatever of them is held out to validate.
+    pub fn source_fingerprint(&self) -> String {
+        let parts = [Some(&self.train), self.validation.as_ref(), self.test.as_ref()];
+        let parts = parts.into_iter().flatten();
+        sha256_hex(&parts.flat_map(|part| part.ids.to_le_bytes()).collect::<Vec<u8>>())
+    }
 }
 
 /// A text, and its name in errors and notes.

@@ -1,5 +1,7 @@
 //! Numbers with a decimal comma in some columns, some rows, or only in the rows to predict.
 
+use data::csv_table::RowReader;
+
 use super::{told::notes, *};
 
 /// A header and `count` rows.
@@ -37,6 +39,16 @@ fn decimal_commas_are_read_where_another_delimiter_divides_the_cells() {
     let (_, told) = notes(&rows("2.030", "1"));
     let note = "column `size`: the point in `2.030`, line 2, is read as a decimal one";
     assert!(told.contains(note), "{told}");
+}
+
+#[test]
+fn cells_that_are_kept_are_as_they_were_written() {
+    let text = table("size;price;y", 30, |i| format!("2.030;1,5{i};{}", i % 2));
+    let (splits, _) = notes(&text);
+    let mut reader = RowReader::new(text.as_bytes(), "a.csv", &splits.preprocessing).unwrap();
+    reader.keep(&["price".to_owned(), "size".to_owned()]).unwrap();
+    let rows = reader.next_rows(1).unwrap().unwrap();
+    assert_eq!(rows.kept, [["1,50", "2.030"]]);
 }
 
 #[test]

@@ -20,6 +20,13 @@ fn a_column_that_alone_tells_the_target_is_noted() {
     assert!(!told(other).contains("alone tells"), "but one row does not fit");
     // Each number is there once.
     assert!(!told(|_| "same").contains("alone tells"));
+    // A class of few rows may be told by chance.
+    let rare = |rows: usize| {
+        let cells = |i: usize| if i < rows { "1,b" } else { "0,a" };
+        let lines = (0..40).map(|i| format!("{}.5,{}\n", i * 7 % 40, cells(i)));
+        notes(&format!("x,code,y\n{}", lines.collect::<String>())).1
+    };
+    assert!(rare(12).contains(note) && !rare(2).contains("alone tells"));
 }
 
 #[test]
@@ -34,6 +41,17 @@ fn an_identifier_that_recurs_is_used_and_noted() {
                 `--set data.columns.user_id=drop` leaves it out";
     assert!(noted.contains(note), "{noted}");
     assert!(!told("visits").1.contains("identifier"));
+    let told = |name: &str, number: fn(usize) -> String| {
+        let rows = (0..40).map(|i| format!("{},{}.5,{}\n", number(i), i * 11 % 40, i % 2));
+        notes(&format!("{name},x,y\n{}", rows.collect::<String>())).1
+    };
+    let differ = told("user_id", |i| match i {
+        7 => String::new(), // without which it would be dropped
+        _ => (i * 7 % 40 + 5).to_string(),
+    });
+    assert!(!differ.contains("numbers recur"), "{differ}");
+    let unnamed = told("", |i| (i % 9).to_string());
+    assert!(!unnamed.contains("identifier"), "{unnamed}");
 }
 
 #[test]

@@ -31,6 +31,7 @@ use crate::{
     config::{usual_choice, usual_name},
     console::ProgressMode,
     registry::{self, Recipe},
+    settings::may_be_changed,
     shell::quoted_path,
 };
 
@@ -253,7 +254,11 @@ pub(super) fn misuse(error: &clap::Error, words: &[String]) -> Failure {
     let valid = error.get(ContextKind::ValidValue).map(ContextValue::to_string);
     let recipe = words.iter().find_map(|word| registry::find(word).ok());
     if let Some(setting) = setting_for(error, &rendered, recipe) {
-        let help = format!("settings are given with `--set`: `--set {setting}`");
+        let key = setting.split('=').next().unwrap_or_default();
+        let help = match is_of(&rendered, &["resume"]) && !may_be_changed(key) {
+            true => format!("a resumed run keeps its `{key}`"),
+            false => format!("settings are given with `--set`: `--set {setting}`"),
+        };
         return Failure::new(ExitCode::Usage, message, help);
     }
     if let Some(command) = data_given(error, &rendered, recipe) {
@@ -391,9 +396,9 @@ mod tests {
         };
         assert!(help("train cnn --epochs 5").contains("`--set training.epochs=..`"));
         assert!(help("plan --batch-size=5").contains("`--set training.batch_size=..`"));
-        assert!(
-            help("resume runs/a --learning-rate 5").contains("`--set optimizer.learning_rate=..`")
-        );
+        let kept = help("resume runs/a --learning-rate 5");
+        assert_eq!(kept, "a resumed run keeps its `optimizer.learning_rate`");
+        assert!(help("resume runs/a --epochs 5").contains("`--set training.epochs=..`"));
         assert!(help("train mlp epochs=5").contains("`--set training.epochs=5`"));
         assert!(help("train mlp data.target=-1").contains("`--set data.target=-1`"));
         assert!(help("train mlp --lr 5").contains("`--set optimizer.learning_rate=..`"));

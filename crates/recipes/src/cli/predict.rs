@@ -13,7 +13,7 @@ use clap::ValueHint;
 use data::{
     DataError, TablePreprocessing, TargetKind,
     csv_table::RowReader,
-    image_folder::read_image,
+    image_folder::{image_files_in, read_image},
     npy::{is_npy, read_npy_rows},
 };
 use inference::{InputKind, Model, Prediction, Probability};
@@ -246,8 +246,7 @@ fn predict_images(
 ) -> Result<(), Failure> {
     let preprocessing = model.description().image()?;
     let shape = preprocessing.shape();
-    let paths = image_files(inputs)?;
-    let mut refused = false;
+    let (paths, mut refused) = image_files(inputs, printer)?;
     for paths in paths.chunks(IMAGES_AT_A_TIME) {
         let mut pixels = vec![0; paths.len() * shape.bytes()];
         let images = pixels.par_chunks_exact_mut(shape.bytes()).zip(paths);
@@ -271,9 +270,12 @@ fn predict_images(
     end(refused)
 }
 
-/// The named files, and those in the named folders, ordered by name.
-fn image_files(inputs: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
-    let mut files = Vec::new();
+/// The named files, and those in the named folders, ordered by name, and whether a folder was refused.
+fn image_files(
+    inputs: &[PathBuf],
+    printer: &mut Printer<'_>,
+) -> Result<(Vec<PathBuf>, bool), Failure> {
+    let (mut files, mut refused) = (Vec::new(), false);
     for path in inputs {
         if path == Path::new("-") {
             return Err(Failure::new(
@@ -286,17 +288,22 @@ fn image_files(inputs: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
             files.push(path.clone());
             continue;
         }
-        let found = data::image_folder::image_files_in(path)?;
-        if found.is_empty() {
-            return Err(Failure::new(
-                ExitCode::UserData,
-                format!("the folder `{}` has no images", path.display()),
-                "name files that end in .jpg, .jpeg, .png, .bmp or .webp, or a folder of them",
-            ));
+        match image_files_in(path).map_err(Failure::from) {
+            Ok(found) if found.is_empty() => {
+                let help =
+                    "name files that end in .jpg, .jpeg, .png, .bmp or .webp, or a folder of them";
+                let empty = Failure::new(ExitCode::UserData, "the folder has no images", help);
+                printer.refuse(path.display().to_string(), empty)?;
+                refused = true;
+            }
+            Ok(found) => files.extend(found),
+            Err(failure) => {
+                printer.refuse(path.display().to_string(), failure)?;
+                refused = true;
+            }
         }
-        files.extend(found);
     }
-    Ok(files)
+    Ok((files, refused))
 }
 
 impl Printer<'_> {

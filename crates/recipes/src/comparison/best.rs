@@ -1,12 +1,20 @@
 //! Which rows of a comparison are the best, as far as that can be told.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use super::{finished::seed_chooses_samples, pairs, row::Row};
-use crate::{numbers::measure, spread::Spread};
+use crate::{
+    numbers::{in_words, measure},
+    spread::Spread,
+};
 
-/// The difference of two means is told to be one of chance where it is below so many standard errors.
-const STANDARD_ERRORS: f64 = 2.0;
+/// The 97.5 % quantiles of Student's t distribution with 1, 2, ... degrees of freedom: of one fewer than
+/// there are differences.
+const QUANTILES: [f64; 9] = [12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26];
+/// That of more.
+const NORMAL_QUANTILE: f64 = 2.0;
 
 /// The rows that are best by a metric of held-out data: more than one where they are equal as printed,
 /// since what differs then is rounding.
@@ -31,7 +39,7 @@ impl Best {
     /// `lowest validation loss: runs/a`
     pub(crate) fn sentence(&self) -> String {
         let end = if self.higher_is_better { "highest" } else { "lowest" };
-        let metric = self.metric.replace('_', " ");
+        let metric = in_words(&self.metric);
         let seeds: Vec<String> = self.seeds.iter().map(u64::to_string).collect();
         let seeds = match seeds.len() {
             _ if !self.of_some_seeds => String::new(),
@@ -65,21 +73,27 @@ pub(super) fn best(rows: &[Row]) -> Result<Option<(Best, Option<String>)>, &'sta
     }
 
     let counts = |seed: u64| shared.as_ref().is_none_or(|shared| shared.contains(&seed));
-    let mean = |row: &Row| {
-        let values = row.values(&metric);
-        let values = values.into_iter().filter(|&(seed, _)| counts(seed)).map(|(_, value)| value);
-        let values: Vec<f64> = values.collect();
-        (!values.is_empty()).then(|| Spread::of(&values).mean).filter(|mean| mean.is_finite())
+    let error = |value: f64| if higher_is_better { -value } else { value };
+    let errors = |row: &Row| -> BTreeMap<u64, f64> {
+        let values = row.values(&metric).into_iter().filter(|&(seed, _)| counts(seed));
+        values.map(|(seed, value)| (seed, error(value))).collect()
     };
-    let error = |mean: f64| if higher_is_better { -mean } else { mean };
+    let mean = |row: &Row| {
+        let errors: Vec<f64> = errors(row).into_values().collect();
+        (!errors.is_empty()).then(|| Spread::of(&errors).mean).filter(|mean| mean.is_finite())
+    };
     let mut ranked: Vec<(&Row, f64)> =
         rows.iter().filter_map(|row| Some((row, mean(row)?))).collect();
-    ranked.sort_by(|(_, mean), (_, other)| error(*mean).total_cmp(&error(*other)));
+    ranked.sort_by(|(_, mean), (_, other)| mean.total_cmp(other));
     let Some(&(first, lowest)) = ranked.first() else { return Ok(None) };
-    let is_best = |mean: f64| measure(&metric, mean) == measure(&metric, lowest);
+    let printed = |mean: f64| measure(&metric, error(mean));
+    let is_best = |mean: f64| printed(mean) == printed(lowest);
     let equal = ranked.iter().take_while(|&&(_, mean)| is_best(mean)).count();
     let (best, others) = ranked.split_at(equal);
-    let note = others.first().and_then(|&(next, _)| by_chance(first, next, &metric));
+    let note = others.first().and_then(|&(next, _)| {
+        let names = [first.name(), next.name()];
+        by_chance(&names, &differences(&errors(first), &errors(next)), &metric)
+    });
 
     let mut seeds: Vec<u64> = rows.iter().flat_map(|row| row.seeds.clone()).collect();
     seeds.retain(|&seed| counts(seed));
@@ -97,12 +111,18 @@ fn decisive(rows: &[Row]) -> Option<(String, bool)> {
     let mut names = rows.iter().flat_map(|row| &row.order);
     let loss = names.find(|name| !name.starts_with("train_"))?;
     let (split, _) = loss.split_once('_')?;
-    let accuracy = format!("{split}_accuracy");
-    let by_accuracy = |row: &Row| {
-        row.settings.get("training.monitor").is_some_and(|metric| metric == "accuracy")
-            && row.metrics.contains_key(&accuracy)
-    };
-    Some(if rows.iter().all(by_accuracy) { (accuracy, true) } else { (loss.clone(), false) })
+    let monitored = |row: &Row| row.settings.get("training.monitor")?.as_str().map(str::to_owned);
+    let of_first = rows.first().and_then(monitored);
+    let of_all = of_first.filter(|metric| {
+        let name = format!("{split}_{metric}");
+        let by_it =
+            |row: &Row| monitored(row).as_ref() == Some(metric) && row.metrics.contains_key(&name);
+        metric != "loss" && rows.iter().all(by_it)
+    });
+    Some(match of_all {
+        Some(metric) => (format!("{split}_{metric}"), true),
+        None => (loss.clone(), false),
+    })
 }
 
 /// The seeds that all rows have, where runs of others had other samples.
@@ -117,29 +137,23 @@ fn shared_seeds(rows: &[Row]) -> Option<Vec<u64>> {
     Some(rows[0].seeds.iter().filter(in_all).copied().collect())
 }
 
-/// A note where the rows' difference, with each seed that both have, is not far from 0.
-fn by_chance(best: &Row, next: &Row, metric: &str) -> Option<String> {
-    let of_next = next.values(metric);
-    let differences: Vec<f64> = best
-        .values(metric)
-        .into_iter()
-        .filter_map(|(seed, value)| {
-            let (_, other) = of_next.iter().find(|&&(other, _)| other == seed)?;
-            Some(other - value)
-        })
-        .collect();
-    if differences.is_empty() {
-        return None;
-    }
-    let Spread { mean, deviation } = Spread::of(&differences);
+/// By how much the errors of the second are higher, for each seed of both.
+fn differences(best: &BTreeMap<u64, f64>, next: &BTreeMap<u64, f64>) -> Vec<f64> {
+    let differences = best.iter().map(|(seed, error)| Some(next.get(seed)? - error));
+    differences.flatten().collect()
+}
+
+/// A note where the mean of the [`differences`] of two rows is not far above 0.
+fn by_chance([best, next]: &[String; 2], differences: &[f64], metric: &str) -> Option<String> {
+    let Spread { mean, deviation } = Spread::of(differences);
     let error = deviation? / (differences.len() as f64).sqrt();
-    (mean.abs() < STANDARD_ERRORS * error).then(|| {
+    let quantile = QUANTILES.get(differences.len() - 2).unwrap_or(&NORMAL_QUANTILE);
+    (mean < quantile * error).then(|| {
         format!(
-            "chance may have decided: with the {} seeds of both, `{}` differs from `{}` by {} on the \
-             mean, with a standard error of {}",
+            "chance may have decided: with the {} seeds of both, `{next}` is {} than `{best}` by {} on \
+             the mean, with a standard error of {}",
             differences.len(),
-            next.name(),
-            best.name(),
+            if mean < 0.0 { "better" } else { "worse" },
             measure(metric, mean.abs()),
             measure(metric, error)
         )
@@ -210,7 +224,9 @@ mod tests {
                 let Finished { mut record, mut summary, .. } = run(name, 0, 0.1, accuracy);
                 record.settings.insert("optimizer.learning_rate".to_owned(), json!(place));
                 record.settings.insert("training.monitor".to_owned(), json!(monitored[place]));
-                summary.test.as_mut().unwrap().insert("loss".to_owned(), 0.5 - place as f64 / 4.0);
+                let test = summary.test.as_mut().unwrap();
+                test.insert("loss".to_owned(), 0.5 - place as f64 / 4.0);
+                test.insert("macro_f1".to_owned(), accuracy);
                 Finished::of(record, summary)
             };
             let runs = Runs { finished: [0, 1].map(run).into(), notes: Vec::new() };
@@ -218,6 +234,8 @@ mod tests {
         };
         assert_eq!(best(["accuracy", "accuracy"]), "highest test accuracy: runs/a");
         assert_eq!(best(["loss", "accuracy"]), "lowest test loss: runs/b");
+        assert_eq!(best(["macro_f1", "macro_f1"]), "highest test macro F1: runs/a");
+        assert_eq!(best(["macro_f1", "accuracy"]), "lowest test loss: runs/b");
     }
 
     /// Other seeds hold out other samples, so that only those of the same seed are compared.
@@ -245,16 +263,48 @@ mod tests {
         let apart = compared(&[one, two[1]]);
         assert!(apart.notes[1].starts_with("no run is named the best: they share no seed"));
         assert_eq!(sentence(apart), None);
+    }
 
-        let chance = |losses: [f64; 2]| {
-            let runs = [(0, 0.1, 1.0), (1, 0.1, 2.0), (0, 0.2, losses[0]), (1, 0.2, losses[1])];
-            let comparison = compared(&runs);
-            comparison.notes.into_iter().find(|note| note.starts_with("chance may"))
+    /// By the seeds that decide, and by fewer of them only where the difference is clearer.
+    #[test]
+    fn a_difference_that_chance_may_have_made_is_told() {
+        let note = |data: fn(u64) -> String, monitored: &str, rows: [&[f64]; 2]| {
+            let run = |row: usize, seed: usize| {
+                let (name, value) = (format!("{row}-{seed}"), rows[row][seed]);
+                let Finished { mut record, mut summary, .. } =
+                    run(&name, seed as u64, 0.1 + row as f64, value);
+                record.environment = json!({ "data": data(seed as u64) });
+                record.settings.insert("training.monitor".to_owned(), json!(monitored));
+                summary.test.as_mut().unwrap().insert("loss".to_owned(), value);
+                Finished::of(record, summary)
+            };
+            let of_row = |row: usize| (0..rows[row].len()).map(move |seed| (row, seed));
+            let finished = [0, 1].into_iter().flat_map(of_row);
+            let finished = finished.map(|(row, seed)| run(row, seed)).collect();
+            let notes = Runs { finished, notes: Vec::new() }.compare().notes;
+            notes.into_iter().find(|note| note.starts_with("chance may"))
         };
-        // 0.5 and -0.25 differ from 0 by less than twice 0.375.
-        let note = chance([1.5, 1.75]).unwrap();
-        assert!(note.ends_with("by 0.1250 on the mean, with a standard error of 0.3750"), "{note}");
-        assert_eq!(chance([1.5, 2.5]), None);
+        let same = |_| "same".to_owned();
+        let each_its_own = |seed: u64| seed.to_string();
+
+        let told = note(same, "loss", [&[1.0, 2.0], &[1.5, 1.75]]).unwrap();
+        let expected = "with the 2 seeds of both, `runs/1-0 and 1 more` is worse than `runs/0-0 and 1 \
+                        more` by 0.1250 on the mean, with a standard error of 0.3750";
+        assert!(told.ends_with(expected), "{told}");
+        // 0.5 on the mean, with a standard error of 0.25, is far from 0 for many seeds only.
+        let few = [[1.0, 2.0, 1.0], [1.25, 2.5, 1.75]];
+        assert!(note(same, "loss", [&few[0], &few[1][..3]]).is_some());
+        let many = few.map(|losses| losses.repeat(4));
+        assert_eq!(note(same, "loss", [&many[0], &many[1]]), None);
+        // Of accuracies the higher is better.
+        let told = note(same, "accuracy", [&[0.9, 0.5], &[0.7, 0.6]]).unwrap();
+        assert!(told.contains("worse than `runs/0-0 and 1 more` by 5.0 % on the mean"), "{told}");
+        // The row with a seed that the other lacks may be the best by it, and worse with those of both.
+        let told = note(same, "loss", [&[1.0, 1.0, 0.0], &[0.9, 0.9]]).unwrap();
+        assert!(told.contains("is better than `runs/0-0 and 2 more` by 0.1000"), "{told}");
+        // Seeds that hold out other samples do not decide, and are not looked at.
+        let rows: [&[f64]; 2] = [&[1.0, 1.5, 9.0], &[1.5, 2.0]];
+        assert_eq!(note(each_its_own, "loss", rows), None);
     }
 
     #[test]

@@ -20,6 +20,7 @@ use crate::{
     ExitCode, Failure,
     chart::{self, Chart},
     names::shortened,
+    numbers::in_words,
     record::{End, Record},
     report::overlaid,
     settings::shown,
@@ -227,7 +228,7 @@ impl Comparison {
     /// The column heads of the printed table.
     pub(crate) fn columns(&self) -> Vec<String> {
         let metrics = self.metrics();
-        let metrics = metrics.iter().map(|name| name.replace('_', " "));
+        let metrics = metrics.iter().map(|name| in_words(name));
         let head = ["run", "recipe", "seed", "epochs", "steps"].map(str::to_owned);
         let tail = ["seconds", "samples/s"].map(str::to_owned);
         head.into_iter().chain(metrics).chain(tail).collect()

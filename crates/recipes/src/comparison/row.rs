@@ -135,9 +135,9 @@ impl Row {
         let asked_for_same = source == Some("text") || self.asked_for() == other.asked_for();
         let had_other = asked_for_same && self.has_same_samples(other) == Some(false);
         // That of a table is of its files, whatever was asked for of them.
-        let may_differ = !asked_for_same && !matches!(source, Some("csv" | "npy"));
+        let asked_for_same_files = asked_for_same || matches!(source, Some("csv" | "npy"));
         let from_other = self.pairs(other).any(|(here, there)| differ(&here.source, &there.source));
-        self.learnt_the_same(other) && (had_other || (from_other && !may_differ))
+        self.learnt_the_same(other) && (had_other || (asked_for_same_files && from_other))
     }
 
     /// The settings on which the hash of the samples depends.

@@ -3,7 +3,7 @@
 use super::{
     mismatch::{must_be, placed},
     problem::Problem,
-    tree::Table,
+    tree::{Node, Table},
 };
 
 /// A configuration, or a table of one, that can check its values.
@@ -77,6 +77,11 @@ impl<'a> Checker<'a> {
     pub fn is_changed(&self, key: &str) -> bool {
         let given = self.merged.given(key);
         given.is_some() && given != self.recipe.given(key)
+    }
+
+    /// Whether the key has this text as its value.
+    pub fn is(&self, key: &str, value: &str) -> bool {
+        self.merged.given(key).and_then(Node::text) == Some(value)
     }
 
     /// Refuses values for keys that nothing reads unless `chooser` is `choice`.

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::de::{Error, Expected, Unexpected};
 
 use super::{
-    problem::{Problem, nearest, usual_choice, usual_name},
+    problem::{Problem, difference, nearest, usual_choice, usual_name},
     tree::{Node, Step, Table, Value, dotted},
 };
 use crate::names::shortened;
@@ -84,7 +84,7 @@ impl Mismatch {
             dotted(&[parents, &[key]].concat())
         });
         match near.or_else(|| recipe.find(usual_name(word))) {
-            Some(meant) => format!("did you mean `{meant}`?"),
+            Some(meant) => format!("did you mean `{meant}`{}?", difference(word)),
             None if parents.is_empty() => format!("the keys are {}", listed(known, "and")),
             None if known.is_empty() => {
                 format!("this recipe has nothing to set in `[{}]`", dotted(parents))

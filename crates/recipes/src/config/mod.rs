@@ -78,6 +78,7 @@ pub(crate) use self::{
     schema::{
         FOLDER_SIDE, SYNTHETIC_IMAGE_KEYS, SYNTHETIC_TABLE_KEYS, check_dropout, check_widths,
     },
+    tree::in_quotes_if_needed,
 };
 
 /// Merges the layers onto the recipe, the last on top, and reads and checks the result.

@@ -87,6 +87,15 @@ pub(crate) fn usual_name(word: &str) -> &str {
     }
 }
 
+/// In what the key of another program that [`usual_name`] gives for `word` differs from it.
+pub(crate) fn difference(word: &str) -> &'static str {
+    match usual_name(word) {
+        name if name == word => "",
+        "micro_batch" => ", which is how many samples of the batch are computed at a time",
+        _ => "",
+    }
+}
+
 /// The choice that users of other programs, or of a data set, call `word`.
 pub(crate) fn usual_choice(word: &str) -> Option<&'static str> {
     Some(match word {
@@ -103,6 +112,7 @@ pub(crate) fn usual_choice(word: &str) -> Option<&'static str> {
         "reduce_on_plateau" => "plateau",
         "val_loss" => "loss",
         "acc" | "val_acc" | "val_accuracy" | "top1" => "accuracy",
+        "f1" | "f1_macro" | "val_f1" => "macro_f1",
         _ => return None,
     })
 }

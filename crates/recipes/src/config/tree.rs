@@ -1,6 +1,6 @@
 //! Values of a configuration as written, each with its place.
 
-use std::{collections::BTreeMap, fmt, rc::Rc};
+use std::{borrow::Cow, collections::BTreeMap, fmt, rc::Rc};
 
 use toml::de::{DeTable, DeValue};
 
@@ -219,14 +219,18 @@ pub(super) fn dotted(path: &[Step]) -> String {
                 if !name.is_empty() {
                     name.push('.');
                 }
-                let bare = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-                if !key.is_empty() && key.chars().all(bare) {
-                    name += key;
-                } else {
-                    name += &format!("{key:?}");
-                }
+                name += &in_quotes_if_needed(key);
             }
         }
     }
     name
+}
+
+/// A part of a dotted key, as TOML has it.
+pub(crate) fn in_quotes_if_needed(key: &str) -> Cow<'_, str> {
+    let bare = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    match !key.is_empty() && key.chars().all(bare) {
+        true => key.into(),
+        false => format!("{key:?}").into(),
+    }
 }

@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Arc};
 
 use backend::{Selected, device::Device};
-use data::{DataError, ImageShape, ImageSource, picture};
+use data::{DataError, ImageShape, ImageSource, image_folder::note_on_known_images, picture};
 use inference::Model;
 use serde::de::IgnoredAny;
 use training::Group;
@@ -24,6 +24,7 @@ pub(super) fn examine(
     mut config: ImageConfig<IgnoredAny>,
     model: &Model<Selected>,
     data: Option<&Path>,
+    is_own: bool,
     device: &Device,
     progress: &mut Progress<'_>,
 ) -> Result<Examined, Failure> {
@@ -34,12 +35,15 @@ pub(super) fn examine(
     config.data.channels = Some(preprocessing.channels);
     let (split, GivenImages { source, split: given_split, notes }) = match data {
         Some(path) => {
-            config.data.path = Some(path.to_owned());
+            let is_folder = config.data.source == ImageOrigin::ImageFolder && !is_own;
+            let own = config.data.path.replace(path.to_owned()).filter(|_| is_folder);
             config.data.cache = None; // of the run's own images
             if config.data.source == ImageOrigin::Synthetic {
                 config.data.source = ImageOrigin::ImageFolder;
             }
-            ("given", read_given(&config.data, config.training.seed, progress)?)
+            let mut given = read_given(&config.data, config.training.seed, progress)?;
+            given.notes.extend(own.and_then(|own| note_on_known_images(&own, path)));
+            ("given", given)
         }
         None => {
             let (images, fingerprint) = read_held_out(&config.data, config.training.seed, progress)
@@ -59,7 +63,7 @@ pub(super) fn examine(
         |logits, labels| tally.add(logits, labels),
     )?;
     let per_class = tally.scores(classes);
-    metrics.extend(tally.metrics(&per_class));
+    metrics.extend(tally.metrics());
     let shown = |index| {
         let mut pixels = vec![0; source.shape().bytes()];
         source.read(index, &mut pixels)?;
@@ -77,6 +81,7 @@ pub(super) fn examine(
             notes,
             ..EvaluationReport::of(split, samples, metrics)
         },
+        unknown_words: None,
         beginning: None,
     })
 }

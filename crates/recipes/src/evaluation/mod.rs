@@ -19,7 +19,7 @@ use crate::{
     ExitCode, Failure,
     config::{Check, Checker},
     image_set::Progress,
-    paths::{self, or_moved, trained_on},
+    paths::{self, of_same_name, or_moved, trained_on},
     record::{self, data_hash},
     registry,
     run_directory::ENVIRONMENT,
@@ -75,6 +75,9 @@ pub(crate) struct Examined {
     /// True and predicted values of a regression, those of some rows where there are many.
     #[serde(default)]
     pub(crate) values: Vec<(f64, f64)>,
+    /// A note where much of a text is unknown words.
+    #[serde(default)]
+    pub(crate) unknown_words: Option<String>,
     /// The beginning of the held-out text, as a prompt.
     pub(crate) beginning: Option<String>,
 }
@@ -97,12 +100,15 @@ pub(crate) fn examine(
     let recipe = registry::find(&model.description().recipe)?;
     let mut examined = match model.description().input() {
         InputKind::Images => {
-            images::examine(run, recipe.resolve(layers)?, model, data, device, progress)
+            let config = recipe.resolve(layers)?;
+            images::examine(run, config, model, data, own.is_some(), device, progress)
         }
         InputKind::Rows => {
             tables::examine(run, recipe.resolve(layers)?, model, data, own.is_some(), device)
         }
-        InputKind::Text => texts::examine(run, recipe.resolve(layers)?, model, data, device),
+        InputKind::Text => {
+            texts::examine(run, recipe.resolve(layers)?, model, data, own.is_some(), device)
+        }
     }?;
     let report = &mut examined.report;
     report.notes.extend(own.filter(|_| report.given_split.is_none()).map(|data| {
@@ -131,14 +137,16 @@ impl Check for IgnoredAny {
 fn check_same_data(run: &Path, fingerprint: &str, model: &Model<Selected>) -> Result<(), Failure> {
     match data_hash(run) {
         Some(recorded) if recorded == fingerprint => Ok(()),
-        Some(_) => Err(Failure::new(
-            ExitCode::UserData,
-            "the run's data has changed since it was trained",
-            format!(
-                "restore it, or name other {} to evaluate on: `--data PATH`",
-                model.description().input()
-            ),
-        )),
+        Some(_) => Err(of_same_name(run).unwrap_or_else(|| {
+            Failure::new(
+                ExitCode::UserData,
+                "the run's data has changed since it was trained",
+                format!(
+                    "restore it, or name other {} to evaluate on: `--data PATH`",
+                    model.description().input()
+                ),
+            )
+        })),
         None => Err(Failure::new(
             ExitCode::UserData,
             format!(

@@ -65,13 +65,14 @@ pub(super) fn examine(
             (split, GivenTable { split: None, table, notes })
         }
     };
-    let evaluation = TableEvaluation::new(table.clone(), preprocessing, &Group::alone(), device)?;
+    let (monitored, alone) = (config.training.monitor, Group::alone());
+    let evaluation = TableEvaluation::new(table.clone(), preprocessing, monitored, &alone, device)?;
     let classes = preprocessing.target.classes();
     let mut tally = Tally::new(classes.len());
     let mut metrics =
         evaluation.measure_each(network, |logits, labels| tally.add(logits, labels))?;
     let per_class = tally.scores(classes);
-    metrics.extend(tally.metrics(&per_class));
+    metrics.extend(tally.metrics());
     let width = preprocessing.width();
     let row = |index: usize| {
         let features = &table.features[index * width..][..width];
@@ -95,6 +96,7 @@ pub(super) fn examine(
         },
         mistakes,
         values: values.into_iter().step_by(every).collect(),
+        unknown_words: None,
         beginning: None,
     })
 }

@@ -2,6 +2,7 @@
 
 use backend::Backend;
 use burn::tensor::{Int, Tensor};
+use models::metrics::macro_f1;
 use serde::{Deserialize, Serialize};
 
 use super::mistakes::{MOST, Mistake, Sample};
@@ -76,8 +77,7 @@ impl Tally {
         let share = |part: u64, of: u64| (of > 0).then(|| part as f64 / of as f64);
         let scores = |(index, class): (usize, &String)| {
             let hits = self.counts[index][index];
-            let samples = self.counts[index].iter().sum();
-            let predicted = self.counts.iter().map(|row| row[index]).sum();
+            let (samples, predicted) = (self.samples(index), self.predictions(index));
             ClassScores {
                 class: class.clone(),
                 samples,
@@ -91,9 +91,22 @@ impl Tally {
 
     /// The metrics that need all predictions: the macro F1, and of two classes the area under the ROC
     /// curve.
-    pub(super) fn metrics(&self, scores: &[ClassScores]) -> impl Iterator<Item = (String, f64)> {
-        let metrics = [("macro_f1", macro_f1(scores)), ("roc_auc", roc_auc(&self.margins))];
+    pub(super) fn metrics(&self) -> impl Iterator<Item = (String, f64)> {
+        let macro_f1 = macro_f1((0..self.counts.len()).map(|class| {
+            [self.samples(class), self.predictions(class), self.counts[class][class]]
+                .map(|count| count as f64)
+        }));
+        let macro_f1 = (self.seen > 0).then_some(macro_f1);
+        let metrics = [("macro_f1", macro_f1), ("roc_auc", roc_auc(&self.margins))];
         metrics.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)))
+    }
+
+    fn samples(&self, class: usize) -> u64 {
+        self.counts[class].iter().sum()
+    }
+
+    fn predictions(&self, class: usize) -> u64 {
+        self.counts.iter().map(|row| row[class]).sum()
     }
 
     /// The worst mistakes, each with its sample, which `read` finds by its index in the split.
@@ -116,12 +129,6 @@ impl Tally {
         };
         self.worst.iter().map(mistake).collect()
     }
-}
-
-/// The mean F1 of the classes that occur or are predicted; none where there is no class.
-fn macro_f1(classes: &[ClassScores]) -> Option<f64> {
-    let scores: Vec<f64> = classes.iter().filter_map(|class| class.f1).collect();
-    (!scores.is_empty()).then(|| scores.iter().sum::<f64>() / scores.len() as f64)
 }
 
 /// The area under the ROC curve: the probability that of one sample of each of two classes that of the
@@ -184,9 +191,7 @@ mod tests {
             assert_eq!((samples, precision, recall, f1), expected, "{scores:?}");
         }
         assert_eq!(tally.counts, [[1, 1, 0], [2, 0, 0], [0, 0, 0]]);
-        // As scikit-learn, which leaves out the class that neither occurs nor is predicted.
-        assert_eq!(macro_f1(&scores), Some(0.2));
-        assert_eq!(macro_f1(&[]), None);
+        assert_eq!(tally.metrics().collect::<Vec<_>>(), [("macro_f1".to_owned(), 0.2)]);
     }
 
     #[test]
@@ -200,10 +205,7 @@ mod tests {
             (None, None, None),
         ];
         assert_eq!(found, expected);
-        assert_eq!(macro_f1(&scores), Some(1.0 / 3.0));
-
-        let empty = Tally::new(2).scores(&["a", "b"].map(str::to_owned));
-        assert_eq!(macro_f1(&empty), None);
+        assert_eq!(Tally::new(2).metrics().count(), 0);
     }
 
     #[test]

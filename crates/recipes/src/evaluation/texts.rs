@@ -1,11 +1,11 @@
 //! Evaluation on a text.
 
-use std::path::Path;
+use std::{fs, path::Path};
 
 use backend::{Selected, Share, device::Device};
 use data::{
-    DataError, SharedFiles, TokenLoader,
-    text::{Predict, Windows, read_text, read_tokens},
+    DataError, SharedFiles, TokenLoader, Vocabulary,
+    text::{Predict, Tokens, Windows, read_text, read_tokens},
 };
 use inference::Model;
 use models::{Architecture, Network, Positions};
@@ -16,14 +16,19 @@ use crate::{
     Failure,
     config::{Config, TextData},
     initial_weights::OnlyWeights,
+    numbers::{grouped, percent},
     text_evaluation::{EVALUATION_BATCH, beginning, evaluation_streams, measure},
 };
+
+/// The share of unknown words that is told.
+const MANY_UNKNOWN: f64 = 0.1;
 
 pub(super) fn examine(
     run: &Path,
     config: Config<TextData, OnlyWeights>,
     model: &Model<Selected>,
     data: Option<&Path>,
+    is_own: bool,
     device: &Device,
 ) -> Result<Examined, Failure> {
     backend::set_arithmetic(config.training.arithmetic);
@@ -39,6 +44,7 @@ pub(super) fn examine(
         Some(path) => {
             let (tokens, told) = read_tokens(path, vocabulary, length)?;
             notes = told;
+            notes.extend(note_on_known_text(path, &config.data).filter(|_| !is_own));
             ("given", tokens)
         }
         None => {
@@ -53,6 +59,8 @@ pub(super) fn examine(
         }
     };
     let beginning = beginning(&tokens, vocabulary);
+    let unknown_words = note_on_unknown_words(&tokens, vocabulary);
+    notes.extend(unknown_words.clone());
     let loader = match architecture.predict {
         Positions::Last => {
             let windows = Windows::new(tokens, length, Predict::Last).map_err(DataError::from)?;
@@ -76,6 +84,43 @@ pub(super) fn examine(
             )
         },
         mistakes: Vec::new(),
+        unknown_words,
         beginning: Some(beginning),
+    })
+}
+
+/// What the user should know where much of a text is words that the vocabulary lacks.
+fn note_on_unknown_words(tokens: &Tokens, vocabulary: &Vocabulary) -> Option<String> {
+    let unknown = vocabulary.unknown()?;
+    let mut ids = vec![0; tokens.len()];
+    tokens.read(0, &mut ids);
+    let count = ids.iter().filter(|&&id| id == unknown).count();
+    let share = count as f64 / tokens.len() as f64;
+    (share >= MANY_UNKNOWN).then(|| {
+        format!(
+            "{} of the tokens are words that the vocabulary of {} lacks: they count as one word that is \
+             easily guessed, so perplexity and accuracy are better than on words that it has; \
+             `data.vocabulary` sets its size",
+            percent(share),
+            grouped(vocabulary.len())
+        )
+    })
+}
+
+/// What the user should know where a text to measure on is part of that which was trained on.
+fn note_on_known_text(given: &Path, data: &TextData) -> Option<String> {
+    let read = |path: &Path| fs::read_to_string(path).ok();
+    let path = data.path.as_deref()?;
+    let (own, part) = (read(path)?, read(given)?);
+    let begins = own.find(part.trim()).filter(|_| !part.trim().is_empty())?;
+    // The end is held out to validate.
+    let held_out = if data.validation_path.is_some() { 0.0 } else { data.validation };
+    let is_known = (begins as f64) < (1.0 - held_out) * own.len() as f64;
+    is_known.then(|| {
+        format!(
+            "`{}` is part of `{}`, on which the run was trained, so this is not its performance on new data",
+            given.display(),
+            path.display()
+        )
     })
 }

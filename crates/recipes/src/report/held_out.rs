@@ -164,8 +164,13 @@ mod tests {
             per_class: counts.iter().enumerate().map(class).collect(),
             ..EvaluationReport::of("test", 1000, metrics)
         };
-        let examined =
-            Examined { report, mistakes: Vec::new(), values: Vec::new(), beginning: None };
+        let examined = Examined {
+            report,
+            mistakes: Vec::new(),
+            values: Vec::new(),
+            unknown_words: None,
+            beginning: None,
+        };
         HeldOut { examined, text: None, vocabulary }
     }
 

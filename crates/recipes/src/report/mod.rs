@@ -36,7 +36,7 @@ use crate::{
 pub(crate) const REPORT: &str = "report.html";
 
 /// At the end of a run its model is evaluated again if that takes at most so many seconds.
-const WORTH_SECONDS: f64 = 3.0;
+const WORTH_SECONDS: f64 = 10.0;
 /// It is also evaluated again if that takes at most this share of the run.
 const WORTH_SHARE: f64 = 0.05;
 

@@ -21,7 +21,7 @@ use crate::{
     numbers::{counted, grouped, measure, ordered, percent},
     record::{Record, SampleRecord},
     run_directory::CONFIG,
-    shell::quoted_path,
+    shell::{quoted, quoted_path},
 };
 
 /// The most classes for which the confusion matrix is shown.
@@ -306,7 +306,9 @@ fn rows(mistakes: &[Mistake]) -> Option<Rows<'_>> {
 fn environment(environment: &Value) -> Vec<(String, String)> {
     let shown = |value: &Value| match value {
         Value::String(text) => text.clone(),
-        Value::Array(words) => words.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" "),
+        Value::Array(words) => {
+            words.iter().filter_map(Value::as_str).map(quoted).collect::<Vec<_>>().join(" ")
+        }
         value => value.to_string(),
     };
     let entries = environment.as_object().into_iter().flatten();

@@ -1,8 +1,10 @@
 //! How the losses moved from epoch to epoch, and what that says of a longer or a shorter run.
 
+use serde_json::Value;
+
 use crate::{
     Summary,
-    numbers::rounded,
+    numbers::{in_words, rounded},
     record::{EpochRecord, Record},
     settings::longer,
 };
@@ -22,12 +24,16 @@ fn validated(record: &Record) -> Vec<(&EpochRecord, f64, f64)> {
     epochs.filter_map(|epoch| Some((epoch, epoch.train_loss?, epoch.validation("loss")?))).collect()
 }
 
-/// The loss of the last epoch, if the network is far from any good: guessing among the
+/// The loss of the epoch whose weights were kept, if the network is far from any good: guessing among the
 /// 50,000 words of a vocabulary has a cross-entropy of 11, and guessing the mean of standardised values a
-/// squared error of 1.
+/// squared error of 1. Of values it is the training loss, since one stray value among those held out
+/// makes theirs as large.
 pub(super) fn unstable(record: &Record) -> Option<f64> {
-    let last = record.epochs.last()?;
-    let loss = last.validation("loss").or(last.train_loss)?;
+    let kept = record.summary.as_ref().and_then(|summary| summary.kept_epoch);
+    let kept = kept.and_then(|kept| record.epochs.iter().find(|epoch| epoch.epoch == kept));
+    let epoch = kept.or(record.epochs.last())?;
+    let of_classes = epoch.validation("loss").filter(|_| epoch.validation("rmse").is_none());
+    let loss = of_classes.or(epoch.train_loss)?;
     (loss > FAR_ABOVE_GUESSING).then_some(loss)
 }
 
@@ -45,10 +51,11 @@ pub(super) fn overfits(record: &Record) -> Option<String> {
         return None;
     }
     let summary = record.summary.as_ref();
-    let best_by = |metric: &str| summary?.best.as_ref().filter(|best| best.metric == metric);
-    let remedy = match (record.setting("output.model"), best_by("accuracy")) {
+    let by_other =
+        summary.and_then(|summary| summary.best.as_ref()).filter(|best| best.metric != "loss");
+    let remedy = match (record.setting("output.model"), by_other) {
         (Some("best"), Some(kept)) => {
-            format!("epoch {}, the best by accuracy, was kept", kept.epoch)
+            format!("epoch {}, the best by {}, was kept", kept.epoch, in_words(&kept.metric))
         }
         (Some("best"), None) => "the weights of that epoch were kept".to_owned(),
         _ => {
@@ -73,7 +80,10 @@ pub(super) fn still_falls(record: &Record, summary: &Summary) -> Option<String> 
     let least = epochs.iter().all(|&(epoch, _, loss)| loss > now || epoch.epoch == last.epoch);
     let falls = epochs.len() >= FEWEST_EPOCHS && least && now < before * (1.0 - STILL_FALLS);
     falls.then(|| {
-        let jumps = match record.depends_on_length() {
+        // While it warms up, it does not depend on the length.
+        let warmup = record.settings.get("schedule.warmup_steps").and_then(Value::as_u64);
+        let has_warmed_up = summary.steps >= warmup.unwrap_or(0);
+        let jumps = match record.depends_on_length() && has_warmed_up {
             true => "; the learning rate then jumps to where a run of that length has it",
             false => "",
         };
@@ -86,7 +96,7 @@ pub(super) fn still_falls(record: &Record, summary: &Summary) -> Option<String> 
 
 #[cfg(test)]
 pub(super) mod tests {
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     use super::*;
     use crate::summary::example;
@@ -117,7 +127,16 @@ pub(super) mod tests {
     fn a_loss_above_that_of_any_guess_is_unstable() {
         let of = |losses: &[(f64, f64)]| unstable(&run_of(losses, &json!({})));
         assert_eq!(of(&[(9e9, 1e5), (2.0, 0.5)]), None, "it recovered");
-        assert_eq!(of(&[(0.5, 0.5), (0.4, 240_680.0)]), Some(240_680.0));
+        let exploded = [(0.5, 0.5), (0.4, 240_680.0)];
+        assert_eq!(of(&exploded), Some(240_680.0));
+        let kept = |epoch: usize| unstable(&run_of(&exploded, &json!({"kept_epoch": epoch})));
+        assert_eq!([kept(1), kept(2)], [None, Some(240_680.0)]);
+
+        let mut values = run_of(&exploded, &json!({}));
+        values.epochs[1].validation.insert("rmse".to_owned(), Some(490.6));
+        assert_eq!(unstable(&values), None, "one value of those held out may be astray");
+        values.epochs[1].train_loss = Some(31.0);
+        assert_eq!(unstable(&values), Some(31.0));
     }
 
     #[test]
@@ -152,7 +171,7 @@ pub(super) mod tests {
             overfits(&run).unwrap().rsplit("; ").next().unwrap().to_owned()
         };
         assert_eq!(remedy("loss", 2), "the weights of that epoch were kept.");
-        assert_eq!(remedy("accuracy", 5), "epoch 5, the best by accuracy, was kept.");
+        assert_eq!(remedy("macro_f1", 5), "epoch 5, the best by macro F1, was kept.");
     }
 
     #[test]
@@ -165,5 +184,7 @@ pub(super) mod tests {
         run.settings.insert("schedule.kind".to_owned(), json!("cosine"));
         let jumps = "; the learning rate then jumps to where a run of that length has it.";
         assert_eq!(told(&run), format!("{longer}{jumps}"));
+        run.settings.insert("schedule.warmup_steps".to_owned(), json!(1_000_000));
+        assert_eq!(told(&run), format!("{longer}."));
     }
 }

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     Failure, Summary,
-    numbers::{counted, duration, grouped, percent, rounded, significant},
+    numbers::{counted, duration, grouped, in_words, percent, rounded, significant},
     record::{Record, held_out},
     registry,
     run_directory::CONFIG,
@@ -60,6 +60,8 @@ pub(super) fn verdict(
     if let Some(guess) = measured.and_then(|measured| measured.no_better_than(balanced)) {
         notes.push(format!("That is {guess}."));
     }
+    let unknown = measured.and_then(|measured| measured.examined.unknown_words.as_ref());
+    notes.extend(unknown.map(|note| format!("{note}.")));
     match unstable(record) {
         Some(loss) => notes.push(format!(
             "A loss of {} is far above that of guessing. What to do: {}.",
@@ -90,7 +92,7 @@ pub(crate) fn stopped_early(record: &Record) -> Option<String> {
     let least = setting("training.minimum_improvement").and_then(Value::as_f64);
     let least = least.filter(|&least| least > 0.0);
     let best = summary.best.as_ref();
-    let metric = best.map_or("loss", |best| best.metric.as_str());
+    let metric = best.map_or("loss".to_owned(), |best| in_words(&best.metric));
     let since = best.filter(|_| least.is_none());
     // A resumed run may have had another patience before.
     let epochs = match since {
@@ -124,8 +126,9 @@ fn unfinished(record: &Record, failure: Option<&Failure>) -> Verdict {
         return Verdict { sentence, notes: help.collect() };
     }
     if record.end.is_some_and(|end| end.status == EndStatus::Diverged) {
-        let sentence =
-            format!("{recipe} diverged: at {place} a loss or a gradient was not finite.");
+        let sentence = format!(
+            "{recipe} diverged: at {place} a loss, a gradient or a value of the model was not finite."
+        );
         return Verdict { sentence, notes: vec![format!("What to do: {}.", stable(record))] };
     }
     let last = format!("last known: {place}{loss}");
@@ -146,7 +149,7 @@ pub(super) fn beyond_peak(record: &Record) -> Option<String> {
         registry::find(&record.recipe).is_ok_and(|recipe| recipe.task == "image classification");
     let or = if has_convolutions { ", or convolutions saved multiply-adds" } else { "" };
     Some(format!(
-        "It reached {percent:.0} % of the device's peak: the device was busy when that was measured{or}; \
+        "In its last epoch it reached {percent:.0} % of the device's peak: the device was busy when that was measured{or}; \
          `recipes devices --bench` measures it again."
     ))
 }
@@ -209,7 +212,8 @@ fn reached(metrics: &Metrics) -> String {
         return format!("a perplexity of {}{}", rounded(perplexity), right.unwrap_or_default());
     }
     if let Some(accuracy) = accuracy {
-        return format!("{accuracy} accuracy");
+        let macro_f1 = metric("macro_f1").map(|f1| format!(" and a macro F1 of {}", percent(f1)));
+        return format!("{accuracy} accuracy{}", macro_f1.unwrap_or_default());
     }
     if let Some(error) = metric("rmse") {
         let explained = metric("r2").map(|r2| match r2 {
@@ -232,7 +236,11 @@ fn best(record: &Record, summary: &Summary) -> String {
         Some(_) => ", whose weights were kept",
         None => "",
     };
-    let by = if best.metric == "loss" { String::new() } else { format!(" by {}", best.metric) };
+    let by = if best.metric == "loss" {
+        String::new()
+    } else {
+        format!(" by {}", in_words(&best.metric))
+    };
     format!("; its best epoch{by} was {}{kept}", best.epoch)
 }
 
@@ -293,6 +301,10 @@ mod tests {
             "a root mean squared error of 68,628 (R² 0.641)",
         );
         check(json!({"loss": 1.5}), "a loss of 1.5000");
+        check(
+            json!({"loss": 0.5, "accuracy": 0.95, "macro_f1": 0.612}),
+            "95.0 % accuracy and a macro F1 of 61.2 %",
+        );
     }
 
     #[test]
@@ -314,7 +326,8 @@ mod tests {
         };
         assert_eq!([note(None), note(Some(100.4))], [None, None]);
         let told = note(Some(135.2)).unwrap();
-        assert!(told.starts_with("It reached 135 % of the device's peak: "), "{told}");
+        let begins = "In its last epoch it reached 135 % of the device's peak: ";
+        assert!(told.starts_with(begins), "{told}");
         assert!(told.ends_with("`recipes devices --bench` measures it again."), "{told}");
     }
 
@@ -386,7 +399,7 @@ mod tests {
         run.settings.insert("optimizer.learning_rate".to_owned(), json!(0.5));
         assert_eq!(
             sentence(&run, None),
-            "cnn diverged: at step 47 of 2,300 a loss or a gradient was not finite."
+            "cnn diverged: at step 47 of 2,300 a loss, a gradient or a value of the model was not finite."
         );
         let lower = "What to do: lower `optimizer.learning_rate`, which was 0.5, or set \
                      `training.clip_norm`, and look for extreme values in the data; for instance: \

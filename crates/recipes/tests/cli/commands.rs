@@ -318,6 +318,8 @@ fn what_cannot_be_inspected_is_named() {
     let augment = |setting: &str| format!("shapes --sheet shapes.png --augment {setting}");
     check(&augment("flip=1"), 2, "error: unknown key `augment.flip`, in --augment flip=1\n");
     check(&augment("rotat=15"), 2, "help: did you mean `augment.rotate`?");
+    let parts = "did you mean `training.micro_batch`, which is how many samples of the batch";
+    folder.run("plan cnn --set accumulate=4").refused(2, parts);
     check(&augment("augment.rotate=many"), 2, "error: `augment.rotate` must be");
     check(&augment("=5"), 2, "in --augment =5");
     check(

@@ -12,8 +12,9 @@ fn check_again(folder: &Folder, run: &str, split: &str) -> Value {
     let summary = folder.json(&format!("{run}/summary.json"));
     assert_eq!(report["split"], split, "{report}");
     let metrics = report["metrics"].as_object_mut().unwrap();
-    // These need all predictions at once.
-    let [macro_f1, roc_auc] = ["macro_f1", "roc_auc"].map(|name| metrics.remove(name));
+    // A run measures the first where it monitors it, and the second, which needs all predictions, never.
+    let [macro_f1, roc_auc] = ["macro_f1", "roc_auc"].map(|name| metrics.get(name).cloned());
+    metrics.retain(|name, _| summary[split][name].is_f64());
     assert_eq!(report["metrics"], summary[split], "{report}");
     (report["macro_f1"], report["roc_auc"]) = (macro_f1.into(), roc_auc.into());
     report
@@ -30,8 +31,15 @@ fn a_table_is_measured_with_its_classes() {
     folder.write("table.csv", format!("a,b,class\n{rows}"));
     let data = "--set data.source=csv --set data.path=table.csv --set data.target=class";
     folder
-        .run(&format!("train mlp {data} --set training.epochs=10 --progress quiet --run-dir run"))
+        .run(&format!(
+            "train mlp {data} --set training.epochs=40 --set training.monitor=macro_f1 --progress quiet \
+             --run-dir run"
+        ))
         .succeeded();
+    let summary = folder.json("run/summary.json");
+    assert_eq!(summary["best"]["metric"], "macro_f1");
+    assert!(summary["validation"]["macro_f1"].is_f64(), "{summary}");
+    assert!(folder.read("run/metrics.csv").contains("macro_f1"));
 
     let report = check_again(&folder, "run", "validation");
     assert_eq!(report["samples"], 30);
@@ -93,8 +101,12 @@ fn many_classes_are_told_apart_and_their_matrix_is_found() {
         let data = "--set data.source=csv --set data.path=table.csv --set data.target=class";
         let run = format!("run{classes}");
         folder
-            .run(&format!("train mlp {data} --max-steps 2 --progress quiet --run-dir {run}"))
+            .run(&format!(
+                "train mlp {data} --set training.monitor=macro_f1 --max-steps 2 --progress quiet \
+                 --run-dir {run}"
+            ))
             .succeeded();
+        check_again(&folder, &run, "validation");
         let text = folder.run(&format!("eval {run}")).succeeded().stdout;
         for number in 0..classes {
             let name = format!("  class with a rather …descriptive name {number:02}  ");
@@ -220,6 +232,31 @@ fn pictures_are_measured_and_classes_found_by_their_names() {
     let report = folder.run("eval run --data splits --json").succeeded().json();
     assert_eq!((&report["split"], &report["given_split"]), (&"given".into(), &"test".into()));
 
+    // Of those that were trained on, nothing is told but that.
+    let classes = |name: &str| {
+        for (class, brightness) in [("a", 0), ("b", 9)] {
+            fs::create_dir_all(folder.path(name).join(class)).unwrap();
+            for picture in 0..6 {
+                let pixels = bmp(28, [brightness + 10 * picture, 7, 9]);
+                folder.write(&format!("{name}/{class}/{picture}.bmp"), pixels);
+            }
+        }
+    };
+    ["own", "copy"].into_iter().for_each(classes);
+    let data = "--set data.source=image-folder --set data.path=own --set data.size=28";
+    folder
+        .run(&format!("train cnn {data} --max-steps 2 --progress quiet --run-dir of-own"))
+        .succeeded();
+    let copied = folder.run("eval of-own --data copy").succeeded().stdout;
+    let note = "note: 12 of 12 images are the same as images that the run was trained on, such as ";
+    assert!(copied.starts_with(note), "{copied}");
+    fs::rename(folder.path("copy/a/0.bmp"), folder.path("copy/a/c.bmp")).unwrap();
+    (0..6).for_each(|picture| folder.write(&format!("copy/b/{picture}.bmp"), bmp(28, [1; 3])));
+    let copied = folder.run("eval of-own --data copy").succeeded().stdout;
+    assert!(copied.starts_with("note: 6 of 12 images"), "{copied}");
+    fs::remove_dir_all(folder.path("copy/a")).unwrap();
+    assert!(folder.run("eval of-own --data copy").succeeded().stdout.starts_with("`copy`, 6 "));
+
     fs::rename(folder.path("photos/9"), folder.path("photos/cat")).unwrap();
     folder.run("eval run --data photos").refused(3, "does not know the class `cat`");
 }
@@ -247,6 +284,17 @@ fn a_text_has_its_perplexity() {
     assert_eq!(report["samples"], 448); // 28 windows, all of which are measured
     let text = folder.run("eval lstm-char --data other.txt").succeeded().stdout;
     assert!(text.contains("\n`other.txt`, 448 tokens\n"), "{text}");
+    // Part of what was trained on.
+    let noted = |recipe: &str, file: &str, note: &str| {
+        let report = folder.run(&format!("eval {recipe} --data {file} --json")).succeeded().json();
+        report["notes"].to_string().contains(note)
+    };
+    folder.write("part.txt", "abcdefgh ".repeat(40));
+    assert!(noted("lstm-char", "part.txt", "is part of `text.txt`, on which the run was trained"));
+    assert!(!noted("lstm-char", "other.txt", "is part of"));
+    let unknown = "100.0 % of the tokens are words that the vocabulary of 2 lacks";
+    assert!(noted("lstm", "other.txt", unknown));
+    assert!(!noted("lstm", "text.txt", "vocabulary of 2 lacks"));
     folder.write("other.txt", "hgfedcba? ".repeat(50));
     let report = folder.run("eval lstm-char --data other.txt --json").succeeded().json();
     let note = report["notes"][1].as_str().unwrap();

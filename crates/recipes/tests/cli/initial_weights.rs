@@ -4,7 +4,10 @@ use std::fs;
 
 use store::TensorFile;
 
-use crate::folder::{Folder, Ran};
+use crate::{
+    folder::{Folder, Ran},
+    pictures::bmp,
+};
 
 /// A short run of `cnn` on drawn pictures.
 fn train(folder: &Folder, settings: &str, run: &str) -> Ran {
@@ -40,6 +43,45 @@ fn a_run_begins_with_the_weights_of_another() {
     let told = begin(&folder, "--seed 1 --set model.weights=first", "second").succeeded().stderr;
     assert!(told.contains("begins with the weights in `first`\n"), "{told}");
     check_equal(&model(&folder, "first"), &model(&folder, "second"), |_| true);
+}
+
+/// Or else what the weights learnt by heart would be told as new to them.
+#[test]
+fn weights_of_the_same_data_divided_otherwise_are_noted() {
+    let folder = Folder::new();
+    for class in ["dark", "light"] {
+        fs::create_dir_all(folder.path("pictures").join(class)).unwrap();
+        for picture in 0..10 {
+            let brightness = if class == "dark" { picture } else { 200 + picture };
+            let name = format!("pictures/{class}/{picture}.bmp");
+            folder.write(&name, bmp(24, [brightness, 0, 50]));
+        }
+    }
+    let settings = "--set data.source=image-folder --set data.path=pictures --set data.size=24";
+    let short = "--set training.max_steps=2 --progress plain";
+    folder
+        .run(&format!("train cnn {settings} {short} --set data.validation=0 --run-dir all"))
+        .succeeded();
+    folder.run(&format!("train cnn {settings} {short} --run-dir divided")).succeeded();
+    let told = |command: &str| {
+        let told = folder.run(command).succeeded().stderr;
+        told.contains("were trained on the same data, divided otherwise")
+    };
+    let begin = |from: &str, more: &str, run: &str| {
+        told(&format!(
+            "train cnn {settings} {short} --set model.weights={from} {more} --run-dir {run}"
+        ))
+    };
+    assert!(begin("all", "", "of-all"));
+    assert!(begin("divided", "--seed 5", "of-other-seed"));
+    assert!(!begin("divided", "", "of-divided"), "what was held out there is held out here");
+    assert!(!told("resume of-all --set training.max_steps=3"), "of its own copy");
+
+    folder.write("text.txt", "abcdefgh ".repeat(600));
+    let text = "train lstm-char --set data.path=text.txt --set model.hidden=16 --progress plain \
+                --set data.sequence_length=16 --set training.batch_size=8 --max-steps 2";
+    folder.run(&format!("{text} --set data.validation=0 --run-dir text")).succeeded();
+    assert!(told(&format!("{text} --set model.weights=text --run-dir more")));
 }
 
 #[test]

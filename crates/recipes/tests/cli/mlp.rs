@@ -463,13 +463,19 @@ fn a_table_that_cannot_be_read_leaves_the_others_predicted() {
 }
 
 #[test]
-fn class_weights_are_for_classes() {
+fn what_is_for_classes_is_refused_elsewhere() {
     let folder = Folder::new();
     folder.write("table.csv", "x,y\n".to_owned() + &"1,2.5\n3,4.25\n5,0.125\n".repeat(9));
     let train = "train mlp --set data.source=csv --set data.path=table.csv --set data.target=y";
     folder
         .run(&format!("{train} --set data.task=regression --set data.class_weights=balanced"))
         .refused(2, "`data.class_weights = \"balanced\"` is for classes, and `y` is a value");
+    folder
+        .run(&format!("{train} --set training.monitor=macro_f1"))
+        .refused(2, "`training.monitor = \"macro_f1\"` is for classes, and `y` is a value");
+    folder
+        .run("plan lstm --set training.monitor=macro_f1")
+        .refused(2, "`training.monitor = \"macro_f1\"` is for classes, and this recipe predicts");
     let typo = "did you mean `\"balanced\"`?";
     let ran = folder.run(&format!("{train} --set data.class_weights=balance"));
     assert!(ran.refused(2, "data.class_weights").stderr.contains(typo));

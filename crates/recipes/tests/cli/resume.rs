@@ -279,10 +279,25 @@ fn a_run_whose_data_moved_goes_on_with_them_but_not_with_others() {
         folder.run(&format!("resume run {settings} --progress quiet"))
     };
     let changed = "the data of `run` have changed since it began";
-    let told = resume("other.csv", 4).refused(3, changed).stderr;
-    assert!(told.contains("recipes train run/config.toml"), "{told}");
+    let refused = resume("other.csv", 4).refused(3, changed).stderr;
+    let train = "recipes train run/config.toml --set data.path=other.csv; ";
+    assert!(refused.contains(train), "{refused}");
     resume("moved.csv", 4).succeeded();
     assert_eq!(folder.json("run/summary.json")["epochs"], 4);
+    // Elsewhere another file may have its name.
+    let elsewhere = folder.path("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    fs::copy(folder.path("other.csv"), elsewhere.join("moved.csv")).unwrap();
+    let started_in = "is as well: give the command there";
+    for command in ["eval ../run", "resume ../run --set training.epochs=5"] {
+        let mut command_there = folder.command();
+        command_there.current_dir(&elsewhere).args(command.split(' '));
+        let stderr = told(command_there.output().unwrap()).refused(3, started_in).stderr;
+        assert!(
+            stderr.contains("`moved.csv` here holds other data than those of `../run`"),
+            "{stderr}"
+        );
+    }
     folder.run("eval run").succeeded();
 }
 

@@ -13,6 +13,7 @@ use store::{StoredTensor, TensorFile};
 use crate::{
     Group, GroupError, OptimizerKind, TrainError, TrainerConfig,
     loss_scale::LossScale,
+    lossless,
     optimizer::Slots,
     parameters::Parameter,
     state::{Record, State},
@@ -54,7 +55,9 @@ pub(crate) struct SavedState {
     #[serde(default)]
     settings: BTreeMap<String, serde_json::Value>,
     /// Sums on the device, which are f32 and therefore exact as f64.
+    #[serde(with = "lossless")]
     interval_loss: f64,
+    #[serde(with = "lossless")]
     update_loss: f64,
     /// Of the last update's gradients; none where it is not finite.
     gradient_norm: Option<f64>,
@@ -256,8 +259,11 @@ impl SavedState {
         }
         let now = config.of_updates();
         let changed = self.settings.iter().find(|&(name, then)| now.get(name) != Some(then));
-        match changed {
-            Some((name, then)) => Err(format!("its `{name}` was {then} and is {}", now[name])),
+        match changed.map(|(name, then)| (name, then, now.get(name))) {
+            Some((name, then, Some(now))) => Err(format!("its `{name}` was {then} and is {now}")),
+            Some((name, then, None)) => {
+                Err(format!("its `{name}` was {then}, which this program does not know"))
+            }
             None => Ok(()),
         }
     }

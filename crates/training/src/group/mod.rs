@@ -341,6 +341,8 @@ impl Group {
 
     /// Informs the others that this process failed, and reports why with `tell`, unless another process
     /// reports its own failure. Does not return where the others do not respond.
+    ///
+    /// To be called before a process ends with an error: the others would wait for it.
     pub fn fail(&self, exit_code: u8, tell: impl FnOnce()) {
         let Some(processes) = &self.processes else { return tell() };
         if self.state.lost.get().is_some() {

@@ -2,6 +2,7 @@
 
 use backend::AutodiffBackend;
 use burn::module::AutodiffModule;
+use serde_json::json;
 
 use crate::{
     Event, TrainError, Trainer,
@@ -14,13 +15,15 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
     pub(super) fn begin_or_resume(&mut self) -> Result<(), TrainError> {
         let group = self.config.group.clone();
         group.begin();
-        let data = serde_json::to_string(&(self.config.steps_per_epoch, &self.config.rests_on));
-        group.check_same("other data", &data.expect("plain data has a form in JSON"))?;
+        let text = |value| serde_json::to_string(&value).expect("plain data has a form in JSON");
+        let data = json!([self.config.steps_per_epoch, self.config.rests_on]);
+        group.check_same("other data", &text(data))?;
+        group.check_same("other settings", &text(json!(self.config.of_updates())))?;
 
         let newest = self.open_shelf()?;
         self.keeps = group.broadcast(vec![u8::from(self.shelf.is_some())])? == [1];
         if !self.keeps {
-            self.state.lay_out_as_restored(&self.parameters);
+            self.begin_alike()?;
             return self.begin();
         }
         let (path, found) = newest.found.unzip();
@@ -34,7 +37,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
             return Err(TrainError::OtherRun { path: path.unwrap_or_default(), reason });
         }
         match found {
-            None => self.state.lay_out_as_restored(&self.parameters),
+            None => self.begin_alike()?,
             Some(contents) => {
                 self.state.restore(contents, &self.parameters, &self.config).map_err(|reason| {
                     TrainError::OtherRun { path: path.unwrap_or_default(), reason }
@@ -63,6 +66,13 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
             epoch: self.epochs_begun(),
             step: self.step_number(),
         })
+    }
+
+    /// Begins with the weights of the first process, laid out as those of a run that resumes.
+    fn begin_alike(&mut self) -> Result<(), TrainError> {
+        self.share_parameters(|_| true)?;
+        self.state.lay_out_as_restored(&self.parameters);
+        Ok(())
     }
 
     /// Opens the observer's checkpoints, if it keeps any.
@@ -111,6 +121,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         }
         let clock_ran = self.stop_clock();
         self.check_finite()?;
+        self.check_model(&self.state.model().valid())?;
         let carried = self.state.carried_by_all(&self.config.group)?;
         if let Some(mut shelf) = self.shelf.take() {
             let written = self.write_checkpoint(&mut shelf, carried);

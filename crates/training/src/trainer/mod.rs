@@ -4,7 +4,7 @@ mod checkpoints;
 mod processes;
 mod report;
 
-use std::{cell::Cell, fmt, rc::Rc, time::Instant};
+use std::{cell::Cell, collections::BTreeSet, fmt, rc::Rc, time::Instant};
 
 use backend::{AutodiffBackend, Part};
 use burn::{module::AutodiffModule, tensor::Tensor};
@@ -12,7 +12,7 @@ use burn::{module::AutodiffModule, tensor::Tensor};
 use crate::{
     Best, EndStatus, Epoch, Event, Metrics, Observer, Stop, TrainError, TrainerConfig,
     checkpoint::Shelf,
-    parameters::Parameter,
+    parameters::{Parameter, are_trained, not_finite},
     progress::{Clock, Handover, Span, Spent},
     state::State,
 };
@@ -48,12 +48,14 @@ pub struct Trained<M> {
 pub struct Trainer<'run, B: AutodiffBackend, M: AutodiffModule<B>> {
     config: TrainerConfig,
     parameters: Vec<Parameter>,
+    infinite: BTreeSet<usize>, // parameters that are not trained and were not finite from the start
     state: State<B, M>,
     observer: &'run mut dyn Observer,
     interrupt: Stop,           // asked of this process
     stop: Stop,                // agreed on by all processes
     done: Stop,                // requested with it, and once all updates are made
     in_update: Rc<Cell<bool>>, // between the parts of an update
+    part_samples: usize,       // of these parts
     finite_until: u64,
     began_at: u64, // updates made before this process took over
     clock: Clock,
@@ -111,16 +113,19 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
     ) -> Result<Self, TrainError> {
         config.check()?;
         let parameters = Parameter::all(&model, &config)?;
+        let infinite = not_finite(&model, |position| !parameters[position].trained);
         let stop = if config.group.is_shared() { Stop::default() } else { interrupt.clone() };
         let mut trainer = Self {
             state: State::new(model, parameters.len(), &config, device),
             parameters,
+            infinite,
             config,
             observer,
             interrupt,
             done: stop.inner(),
             stop,
             in_update: Rc::default(),
+            part_samples: 0,
             finite_until: 0,
             began_at: 0,
             clock: Clock::default(),
@@ -146,15 +151,25 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
     }
 
     /// Replaces the model by what `map` makes of it, for instance with new running statistics.
-    /// Its parameters must stay the same in number, order and shape.
+    /// Its parameters must stay the same in number, order and shape, and those that are trained too: to
+    /// freeze or to train others, begin another run with the weights of this one.
     ///
     /// To be called after [`step`](Self::step): a checkpoint is written at the beginning of the next
     /// `step`, and must not hold what the next batch changed, or the resumed run changes it twice.
     ///
     /// With batch normalisation it is `trainer.map_model(|model| pass.update_statistics(model))`;
     /// without this call the network is evaluated with mean 0 and variance 1.
+    ///
+    /// # Panics
+    ///
+    /// If other parameters are trained than before.
     pub fn map_model(&mut self, map: impl FnOnce(M) -> M) {
         self.state.map_model(map);
+        let trained = self.parameters.iter().map(|parameter| parameter.trained);
+        assert!(
+            are_trained(self.state.model()).into_iter().eq(trained),
+            "`map_model` changes which parameters are trained: begin another run for that"
+        );
     }
 
     /// Updates made so far; the seed of a step's random numbers includes it.
@@ -209,8 +224,9 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
     ///
     /// # Errors
     ///
-    /// [`TrainError::Losses`] where there is not one for each sample; [`TrainError::Part`] where the
-    /// part has more samples than its update, or the update has none; [`TrainError::NoGradients`] where
+    /// [`TrainError::NotDue`] outside of an epoch, and after the run's last step; [`TrainError::Losses`]
+    /// where there is not one for each sample; [`TrainError::Part`] where the parts up to this one have more
+    /// samples than their update, or with the last one fewer; [`TrainError::NoGradients`] where
     /// no part of an update has losses that depend on the model; [`TrainError::Diverged`], noticed at the log
     /// interval, though no update was made since the first value that was not finite;
     /// [`TrainError::Observer`]; [`TrainError::Store`] and [`TrainError::Unreadable`] where a checkpoint
@@ -221,8 +237,14 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         if samples > 0 && given != samples {
             return Err(TrainError::Losses { losses: given, samples });
         }
-        if part.of == 0 || samples > part.of {
-            return Err(TrainError::Part { samples, of: part.of });
+        if !self.in_epoch || self.step_number() >= self.config.length().steps {
+            return Err(TrainError::NotDue { step: self.step_number() });
+        }
+        self.part_samples = samples + if self.in_update.get() { self.part_samples } else { 0 };
+        // The rest may be the parts of other processes.
+        let is_whole = self.part_samples == part.of || self.config.group.is_shared();
+        if part.of == 0 || self.part_samples > part.of || (part.last && !is_whole) {
+            return Err(TrainError::Part { samples: self.part_samples, of: part.of });
         }
         self.spent.forward += self.handover.take_since_batch();
         if !self.in_update.get() {
@@ -303,6 +325,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         if self.stop.requested() {
             return Ok(());
         }
+        let validation = self.measured_by_first(validation)?;
         match &validation {
             None => self.warn_of_no_validation()?,
             Some(metrics) => match metrics.get(&self.config.monitor.metric) {

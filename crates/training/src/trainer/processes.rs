@@ -4,8 +4,9 @@ use backend::AutodiffBackend;
 use burn::module::AutodiffModule;
 
 use crate::{
-    TrainError, Trainer,
+    Measured, Metrics, TrainError, Trainer,
     gradients::Gradients,
+    parameters::Parameter,
     values::{from_host, to_host, trainable_with_values, values},
 };
 
@@ -53,15 +54,23 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
     /// Takes over from the first process what is measured rather than trained, such as running
     /// statistics, of which each process has those of its own batches.
     pub(super) fn share_statistics(&mut self) -> Result<(), TrainError> {
+        self.share_parameters(|parameter| !parameter.trained)
+    }
+
+    /// Takes over from the first process the values of these parameters.
+    pub(super) fn share_parameters(
+        &mut self,
+        is_shared: impl Fn(&Parameter) -> bool,
+    ) -> Result<(), TrainError> {
         let group = &self.config.group;
-        if !group.is_shared() || self.parameters.iter().all(|parameter| parameter.trained) {
+        if !group.is_shared() || !self.parameters.iter().any(&is_shared) {
             return Ok(());
         }
         let model = self.state.model().valid();
         let own = values(&model);
         let each = || self.parameters.iter().zip(&own);
         let mut measured = Vec::new();
-        for (_, value) in each().filter(|(parameter, _)| !parameter.trained) {
+        for (_, value) in each().filter(|(parameter, _)| is_shared(parameter)) {
             let values = to_host::<B::InnerBackend>(value.clone());
             measured.extend(values.iter().flat_map(|value| value.to_le_bytes()));
         }
@@ -73,7 +82,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         let mut numbers = numbers.iter().map(|number| f32::from_le_bytes(*number));
         let device = self.state.diverged.device();
         let taken = each().map(|(parameter, value)| {
-            if parameter.trained {
+            if !is_shared(parameter) {
                 return value.clone();
             }
             let values = numbers.by_ref().take(parameter.elements()).collect();
@@ -82,5 +91,20 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         let taken: Vec<_> = taken.collect();
         self.state.map_model(|model| trainable_with_values(&model, taken, &self.parameters));
         Ok(())
+    }
+
+    /// What the first process measured, so that all compare epochs alike.
+    pub(super) fn measured_by_first(
+        &self,
+        own: Option<Metrics>,
+    ) -> Result<Option<Metrics>, TrainError> {
+        let group = &self.config.group;
+        if !group.is_shared() {
+            return Ok(own);
+        }
+        let json = serde_json::to_vec(&own.map(Measured)).expect("metrics have a form in JSON");
+        let measured: Option<Measured> = serde_json::from_slice(&group.broadcast(json)?)
+            .expect("the first process wrote it likewise");
+        Ok(measured.map(Metrics::from))
     }
 }

@@ -10,7 +10,7 @@ use burn::module::AutodiffModule;
 
 use crate::{
     EndStatus, Event, Metrics, StepReport, TrainError, Trainer,
-    parameters::first_not_finite,
+    parameters::not_finite,
     progress::{Span, Spent},
     state::NotFinite,
 };
@@ -74,20 +74,21 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
     }
 
     /// Fails where a model holds what is not finite though all losses and gradients were, such as running
-    /// statistics; waits for the device.
+    /// statistics, and was not so from the start; waits for the device.
     pub(super) fn check_model(&mut self, model: &M::InnerModule) -> Result<(), TrainError> {
-        match first_not_finite(model) {
+        let not_finite = not_finite(model, |position| !self.infinite.contains(&position));
+        match not_finite.first() {
             None => Ok(()),
-            Some(position) => {
+            Some(&position) => {
                 let what = format!("`{}`", self.parameters[position].path);
-                Err(self.diverged(0, what))
+                Err(self.diverged(self.finite_until, what))
             }
         }
     }
 
     /// Reports that the run ends so.
     ///
-    /// - `after`: the last step known to be finite
+    /// - `after`: the last step whose loss and gradients are known to be finite
     fn diverged(&mut self, after: u64, what: String) -> TrainError {
         let step = self.step_number();
         let epoch = self.state.record.epochs_begun();

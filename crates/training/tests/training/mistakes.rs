@@ -55,10 +55,10 @@ fn losses_are_one_for_each_sample_that_counts() {
     assert!(matches!(error, TrainError::Losses { losses: 1, samples: 3 }), "{error}");
     assert_eq!(trainer.step_number(), 0);
 
-    trainer.step(losses(trainer.model()), Part::whole(3)).unwrap();
-    let stands_in = Part { first: 0, samples: 0, of: 3, last: true };
-    trainer.step(mean(&trainer), stands_in).unwrap();
-    assert_eq!(trainer.step_number(), 2);
+    let part = |samples, last| Part { first: 0, samples, of: 3, last };
+    trainer.step(losses(trainer.model()), part(3, false)).unwrap();
+    trainer.step(mean(&trainer), part(0, true)).unwrap();
+    assert_eq!(trainer.step_number(), 1);
 }
 
 #[test]
@@ -84,6 +84,9 @@ fn a_model_that_is_frozen_has_no_gradients() {
     let mut trainer = Trainer::new(frozen, sgd(), &device, &mut nobody, stop).unwrap();
     trainer.next_epoch().unwrap();
     trainer.step(losses(trainer.model()), Part::whole(3)).unwrap();
+    assert_eq!(trainer.step_number(), 1);
+    let weight: Vec<f32> = trainer.model().weight.val().into_data().iter().collect();
+    assert_eq!(weight, [1.0; 3]);
 }
 
 #[test]
@@ -96,6 +99,50 @@ fn a_part_that_is_no_share_of_its_update_is_refused() {
         assert!(matches!(error, TrainError::Part { .. }), "{error}");
         assert!(error.to_string().contains(&format!("update of {of}")), "{error}");
     }
+}
+
+/// Whose gradient would be too large or too small.
+#[test]
+fn parts_that_do_not_add_up_to_their_update_are_refused() {
+    let part = |of, last| Part { first: 0, samples: 3, of, last };
+    for (first, second, told) in [
+        (part(6, false), part(5, true), "parts of 6 samples do not make an update of 5"),
+        (part(3, false), part(3, true), "parts of 6 samples do not make an update of 3"),
+        (part(9, false), part(9, true), "parts of 6 samples do not make an update of 9"),
+    ] {
+        let mut nobody = ();
+        let mut trainer = begun(&mut nobody);
+        trainer.step(losses(trainer.model()), first).unwrap();
+        let error = trainer.step(losses(trainer.model()), second).unwrap_err();
+        assert_eq!(error.to_string(), told);
+        assert!(matches!(error, TrainError::Part { .. }) && error.help().is_some());
+    }
+}
+
+#[test]
+fn an_update_that_is_not_due_is_refused() {
+    let (device, mut nobody) = (Device::default(), ());
+    let settings = TrainerConfig { max_steps: Some(1), ..sgd() };
+    let mut trainer =
+        Trainer::new(ones(), settings, &device, &mut nobody, Stop::default()).unwrap();
+    let step = |trainer: &mut LinearTrainer<'_>| {
+        trainer.step(losses(trainer.model()), Part::whole(3)).map_err(|error| {
+            assert!(matches!(error, TrainError::NotDue { .. }), "{error}");
+            assert!(error.help().unwrap().contains("`Epoch::batches`"));
+        })
+    };
+    assert!(step(&mut trainer).is_err(), "before an epoch");
+    trainer.next_epoch().unwrap();
+    assert!(step(&mut trainer).is_ok());
+    assert!(step(&mut trainer).is_err(), "after the last");
+    assert_eq!(trainer.step_number(), 1);
+}
+
+#[test]
+#[should_panic(expected = "`map_model` changes which parameters are trained")]
+fn what_is_trained_cannot_change_within_a_run() {
+    let mut nobody = ();
+    begun(&mut nobody).map_model(Module::no_grad);
 }
 
 #[test]

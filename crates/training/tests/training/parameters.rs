@@ -6,11 +6,11 @@ use burn::{
     tensor::{Tensor, backend::Backend},
 };
 use training::{
-    OptimizerConfig, OptimizerKind, ParameterGroup, Stop, TrainError, Trained, Trainer,
-    TrainerConfig,
+    CheckpointConfig, Observer, OptimizerConfig, OptimizerKind, ParameterGroup, Stop, TrainError,
+    Trained, Trainer, TrainerConfig,
 };
 
-use crate::common::Recorded;
+use crate::{checkpoints::Kept, common::Recorded};
 
 /// A layer like batch normalisation: an untrained parameter stands between trained ones.
 #[derive(Module, Debug)]
@@ -99,37 +99,108 @@ fn what_is_not_trained_is_neither_updated_nor_decayed_but_may_be_mapped() {
     }
 }
 
-/// Which no loss shows where they are only used to validate.
-#[test]
-fn running_statistics_that_overflow_end_the_run_as_diverged() {
-    for (keep_best, epochs) in [(false, 1), (true, 2)] {
-        let mut settings = TrainerConfig { epochs, ..settings(OptimizerKind::Sgd) };
-        settings.keep_best = keep_best;
-        let device = Device::default();
-        let [one, other] = [(); 2].map(|()| Normalized::ones(&device));
-        let mut nobody = ();
-        let model = Network::<Recorded> { first: one, second: other };
-        let mut trainer =
-            Trainer::new(model, settings, &device, &mut nobody, Stop::default()).unwrap();
-        while let Some(epoch) = trainer.next_epoch() {
-            for _ in epoch.batches(0..3) {
-                let weights = trainer.model().second.weight.val().flatten::<1>(0, 1);
-                trainer.step(weights.sum(), Part::whole(1)).unwrap();
-            }
+/// Trains for `epochs` epochs of three updates, in the last of which running statistics overflow.
+///
+/// - `first`: whose running mean may be infinite from the start
+fn overflowing(
+    first: Normalized<Recorded>,
+    settings: TrainerConfig,
+    stop: Stop,
+    observer: &mut dyn Observer,
+) -> Result<Trained<Network<Selected>>, TrainError> {
+    let device = Device::default();
+    let epochs = settings.epochs;
+    let model = Network::<Recorded> { first, second: Normalized::ones(&device) };
+    let mut trainer = Trainer::new(model, settings, &device, observer, stop)?;
+    while let Some(epoch) = trainer.next_epoch() {
+        for _ in epoch.batches(0..3) {
+            let weights = trainer.model().second.weight.val().flatten::<1>(0, 1);
+            trainer.step(weights.sum(), Part::whole(1))?;
             if epoch.index + 1 == epochs {
                 trainer.map_model(|model| model.map(&mut Statistics(f32::INFINITY)));
             }
-            let loss = if epoch.index == 0 { 0.5 } else { f64::NAN };
-            trainer.end_epoch(|_| Some([("loss".to_owned(), loss)].into())).unwrap();
         }
-        match trainer.finish() {
-            Ok(trained) => assert!(keep_best && first(&trained.model.first.running_mean) == 1.0),
-            Err(TrainError::Diverged { what, step: 3, .. }) => {
-                assert!(!keep_best && what == "`first.running_mean`", "{what}");
-            }
-            Err(error) => panic!("{error}"),
-        }
+        let loss = if epoch.index == 0 { 0.5 } else { f64::NAN };
+        trainer.end_epoch(|_| Some([("loss".to_owned(), loss)].into()))?;
     }
+    trainer.finish()
+}
+
+/// Which no loss shows where they are only used to validate.
+#[test]
+fn running_statistics_that_overflow_end_the_run_as_diverged() {
+    let ones = || Normalized::ones(&Device::default());
+    let check = |settings: TrainerConfig, stop: Stop, steps: u64| {
+        let error = overflowing(ones(), settings, stop, &mut ()).unwrap_err();
+        let expected = format!(
+            "training diverged: `first.running_mean` is not finite after step {steps}, noticed at step \
+             {steps}, at learning rate 0.1"
+        );
+        assert_eq!(error.to_string(), expected);
+    };
+    let settings = settings(OptimizerKind::Sgd);
+    check(settings.clone(), Stop::default(), 3);
+    check(TrainerConfig { ema: Some(0.5), ..settings.clone() }, Stop::default(), 3);
+    let interrupted = Stop::default();
+    interrupted.request_after(2);
+    check(settings.clone(), interrupted, 2);
+
+    let kept = TrainerConfig { keep_best: true, epochs: 2, ..settings.clone() };
+    let trained = overflowing(ones(), kept, Stop::default(), &mut ()).unwrap();
+    assert_eq!(first(&trained.model.first.running_mean), 1.0, "of the better epoch");
+}
+
+/// A run that goes on from them would diverge for ever.
+#[test]
+fn running_statistics_that_overflow_are_in_no_checkpoint() {
+    let mut settings = TrainerConfig { epochs: 2, ..settings(OptimizerKind::Sgd) };
+    settings.checkpoint = CheckpointConfig { every_steps: Some(1), ..settings.checkpoint };
+    let mut kept = Kept::new();
+    let ones = Normalized::ones(&Device::default());
+    let error = overflowing(ones, settings, Stop::default(), &mut kept).unwrap_err();
+    assert!(matches!(error, TrainError::Diverged { step: 4, .. }), "{error}");
+    assert_eq!(kept.names().last().unwrap(), "step-3");
+}
+
+/// As of an optimizer of its own that begins with its first gradient.
+#[test]
+fn an_update_depends_on_those_that_the_parameter_had() {
+    for kind in [OptimizerKind::Adam, OptimizerKind::AdamW, OptimizerKind::NAdam] {
+        let weight_after = |others: usize| {
+            let mut settings = settings(kind);
+            settings.steps_per_epoch = others + 3;
+            let (device, mut nobody) = (Device::default(), ());
+            let model = Network::<Recorded> {
+                first: Normalized::ones(&device),
+                second: Normalized::ones(&device),
+            };
+            let mut trainer =
+                Trainer::new(model, settings, &device, &mut nobody, Stop::default()).unwrap();
+            let epoch = trainer.next_epoch().unwrap();
+            for step in epoch.batches(0..others + 3) {
+                let Network { first, second } = trainer.model();
+                let first = first.weight.val().powi_scalar(2).sum();
+                let loss = match step < others {
+                    true => first,
+                    false => second.weight.val().powi_scalar(2).sum() + first,
+                };
+                trainer.step(loss, Part::whole(1)).unwrap();
+            }
+            trainer.end_epoch(|_| None).unwrap();
+            first(&trainer.finish().unwrap().model.second.weight)
+        };
+        assert_eq!(weight_after(100), weight_after(0), "{kind:?}");
+    }
+}
+
+#[test]
+fn what_is_not_trained_may_be_infinite_from_the_start() {
+    let mut masked = Normalized::ones(&Device::default());
+    let infinite = masked.running_mean.val() * f32::NEG_INFINITY;
+    masked.running_mean = Param::from_tensor(infinite).set_require_grad(false);
+    let settings = settings(OptimizerKind::Sgd);
+    let error = overflowing(masked, settings, Stop::default(), &mut ()).unwrap_err();
+    assert!(error.to_string().contains("`second.running_mean` is not finite"), "{error}");
 }
 
 #[test]

@@ -75,6 +75,17 @@ fn a_checkpoint_that_may_be_whole_is_an_error_and_stays() {
 }
 
 #[test]
+fn a_checkpoint_with_a_setting_that_is_unknown_is_refused() {
+    let (mut kept, settings) = stopped();
+    let state = kept.directory().join("step-7/state.json");
+    edit(&state, |state| state["settings"]["optimizer.amsgrad"] = json!(true));
+    replace(&kept, "state.json", &fs::read(&state).unwrap());
+    let error = run(&mut kept, settings, Stop::default()).unwrap_err();
+    let told = "its `optimizer.amsgrad` was true, which this program does not know";
+    assert!(error.to_string().ends_with(told), "{error}");
+}
+
+#[test]
 fn a_checkpoint_of_other_data_is_refused() {
     let (mut kept, settings) = stopped();
     let other = TrainerConfig { steps_per_epoch: 3, ..settings };

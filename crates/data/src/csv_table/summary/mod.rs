@@ -244,11 +244,16 @@ impl Summary {
 
     /// Whether all of its cells are whole numbers, each another one as far as they were kept.
     pub(super) fn tells_rows_apart(&self) -> bool {
-        let differ = match self.distinct() {
-            Some(distinct) => distinct as u64 == self.present(),
-            None => self.differed,
-        };
-        self.missing == 0 && self.present() >= FEWEST_COUNTED && self.is_whole() && differ
+        let is_long = self.missing == 0 && self.present() >= FEWEST_COUNTED;
+        is_long && self.is_whole() && !self.repeats_a_value()
+    }
+
+    /// Whether a value is there more than once, as far as they were kept.
+    pub(super) fn repeats_a_value(&self) -> bool {
+        match self.distinct() {
+            Some(distinct) => (distinct as u64) < self.present(),
+            None => !self.differed,
+        }
     }
 
     /// The first number whose point may separate thousands, if no other has a point.

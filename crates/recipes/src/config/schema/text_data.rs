@@ -52,6 +52,13 @@ impl Check for TextData {
         if self.tokens != TokenKind::Words {
             checker.only_with("data.tokens", "words", &["data.vocabulary"]);
         }
+        if checker.is("training.monitor", "macro_f1") {
+            checker.conflict(
+                "training.monitor",
+                "`training.monitor = \"macro_f1\"` is for classes, and this recipe predicts tokens",
+                "leave it out, or set `training.monitor=accuracy`",
+            );
+        }
         if self.validation_path.is_some() {
             checker.only_with("data.validation_path", "", &["data.validation"]);
         }

@@ -167,6 +167,10 @@ pub enum Monitored {
     Loss,
     /// The share that is predicted correctly, of classes or tokens.
     Accuracy,
+    /// The mean of the classes' F1, which counts rare classes as much as common ones; only measured
+    /// where it is monitored.
+    #[serde(rename = "macro_f1")]
+    MacroF1,
 }
 
 impl From<Monitored> for Monitor {
@@ -174,6 +178,7 @@ impl From<Monitored> for Monitor {
         match monitored {
             Monitored::Loss => Self::loss(),
             Monitored::Accuracy => Self::higher("accuracy"),
+            Monitored::MacroF1 => Self::higher("macro_f1"),
         }
     }
 }
