@@ -38,9 +38,12 @@ pub(crate) struct Environment {
     operating_system: &'static str,
     architecture: &'static str,
     optimized: bool,
-    /// Invalid Unicode is replaced.
+    /// That which the run began with. Invalid Unicode is replaced.
     command_line: Vec<String>,
-    /// The folder in which the command was given, from which relative paths count; none if unknown.
+    /// That of the last time that it was resumed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resumed_by: Option<Vec<String>>,
+    /// The folder in which the last command was given, from which relative paths count; none if unknown.
     folder: Option<PathBuf>,
     started: String,
 }
@@ -62,9 +65,18 @@ impl Environment {
             architecture: std::env::consts::ARCH,
             optimized: !cfg!(debug_assertions),
             command_line: command_line.collect(),
+            resumed_by: None,
             folder: std::env::current_dir().ok().filter(|folder| folder.to_str().is_some()),
             started: crate::time::now(),
         }
+    }
+
+    /// The same of a run that is resumed.
+    pub(crate) fn resuming(mut self, run: &Path) -> Self {
+        if let Some(first) = record::command_line(run) {
+            self.resumed_by = Some(std::mem::replace(&mut self.command_line, first));
+        }
+        self
     }
 
     /// What the user should know where the steps so far of a run, if any, were computed on another kind

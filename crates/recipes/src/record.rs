@@ -316,6 +316,11 @@ pub(crate) fn data_hash(directory: &Path) -> Option<String> {
     Some(data_hashes(directory)?.samples)
 }
 
+/// The command that a run began with, if recorded.
+pub(crate) fn command_line(directory: &Path) -> Option<Vec<String>> {
+    serde_json::from_value(environment(directory)["command_line"].take()).ok()
+}
+
 /// The backend and the device on which a run was started or last resumed, if recorded.
 pub(crate) fn device_of(directory: &Path) -> Option<[String; 2]> {
     let environment = environment(directory);

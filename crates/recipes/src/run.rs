@@ -84,6 +84,7 @@ impl<'a> Start<'a> {
         let files = match (self.group.leads(), self.resumes) {
             (false, _) => None,
             (true, true) => {
+                let environment = environment.resuming(&directory);
                 Some(RunDirectory::reopen(directory, resolved, environment, self.began)?)
             }
             (true, false) => {

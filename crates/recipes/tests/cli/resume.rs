@@ -155,6 +155,11 @@ fn a_run_may_grow_but_not_change() {
     folder.run("resume run --set training.epochs=6").succeeded();
     assert_eq!(outcome(&folder, "run"), outcome(&folder, "straight"));
     assert_eq!(folder.read("run/config.toml"), folder.read("straight/config.toml"));
+    folder.run("resume run --set training.epochs=7").succeeded();
+    let environment = folder.json("run/environment.json");
+    let words = |key: &str| environment[key].as_array().unwrap().clone();
+    assert_eq!(words("command_line")[1..3], ["train", "mlp"]);
+    assert_eq!(words("resumed_by")[1..], ["resume", "run", "--set", "training.epochs=7"]);
 }
 
 #[test]
