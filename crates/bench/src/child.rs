@@ -123,6 +123,7 @@ impl Child {
         let errors = folder.join(format!("errors-{number}.txt"));
         let began = Instant::now();
         let mut process = command
+            .env("RUST_BACKTRACE", "0") // its last words are the error
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(File::create(&errors)?)

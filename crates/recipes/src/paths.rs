@@ -75,20 +75,22 @@ pub(crate) fn or_moved(run: &Path, mut failure: Failure) -> Failure {
 }
 
 /// The failure where the data of a run are others, if here its path leads to other files than where it was
-/// started.
+/// last run.
 pub(crate) fn of_same_name(run: &Path) -> Option<Failure> {
     let config = document(run, &config_of(run).ok()?);
-    let started_in = folder_of(run)?;
+    let last_in = folder_of(run)?;
     let place = |path: &Path| fs::canonicalize(path).ok();
     let here = named(&config, DATA).filter(|path| path.is_relative())?;
-    let there = started_in.join(&here);
-    (place(&here)? != place(&there)?).then(|| {
+    let there = last_in.join(&here);
+    let content = |path: &Path| fs::read(path).ok();
+    let is_copy = content(&here).is_some_and(|here| content(&there) == Some(here));
+    (place(&here)? != place(&there)? && !is_copy).then(|| {
         Failure::new(
             ExitCode::UserData,
             format!("`{}` here holds other data than those of `{}`", here.display(), run.display()),
             format!(
-                "the run was started in `{}`, where `{}` is as well: give the command there",
-                started_in.display(),
+                "the run was last trained in `{}`, where `{}` is as well: give the command there",
+                last_in.display(),
                 here.display()
             ),
         )

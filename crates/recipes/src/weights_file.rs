@@ -58,11 +58,12 @@ impl WeightsFile {
 /// - `origin`: the file of the weights
 pub(crate) fn note_on_division(origin: &Path, data: &DataHashes) -> Option<String> {
     let theirs = data_hashes(origin.parent().filter(|_| origin.is_file())?)?;
-    let is_other = data.source.is_some() && theirs.source == data.source;
-    (is_other && theirs.samples != data.samples).then(|| {
+    let is_same = data.source.is_some() && theirs.source == data.source;
+    (is_same && theirs.samples != data.samples).then(|| {
         format!(
             "the weights in `{}` were trained on the same data, divided otherwise: what is held out here \
-             to validate may be among what they learnt, and results on it look better than they are",
+             to validate, if anything, may be among what they learnt, and results on it look better than \
+             they are",
             origin.display()
         )
     })

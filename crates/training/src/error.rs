@@ -10,8 +10,8 @@ use crate::{GroupError, Mistake};
 /// Training stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum TrainError {
-    /// A loss or a gradient was infinite or NaN, and no such update was applied; or at the end the model
-    /// holds such a value, as running statistics may where activations overflow.
+    /// A loss or a gradient was infinite or NaN, and no such update was applied; or the model holds
+    /// such a value at a checkpoint or at the end, as running statistics may where activations overflow.
     #[error(
         "training diverged: {what} is not finite after step {after}, noticed at step {step}, at \
          learning rate {}", in_digits(*learning_rate, 3)

@@ -210,7 +210,7 @@ pub enum EndStatus {
     StoppedEarly,
     /// A [`Stop`](crate::Stop) was requested, for instance by a signal.
     Interrupted,
-    /// A loss or a gradient was not finite.
+    /// A loss, a gradient or a value of the model was not finite.
     Diverged,
 }
 

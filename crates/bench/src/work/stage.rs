@@ -202,13 +202,9 @@ where
     Box::new(move |repetitions| {
         let mut nobody = ();
         let interrupt = Stop::default();
-        let mut trainer = Trainer::new(
-            model.clone(),
-            config.clone(),
-            &Device::default(),
-            &mut nobody,
-            interrupt,
-        )?;
+        let (model, config) = (model.clone(), config.clone());
+        let mut trainer = Trainer::new(model, config, &Device::default(), &mut nobody, interrupt)?;
+        trainer.next_epoch().context("no epoch")?;
         let seconds = |work: &mut dyn FnMut() -> anyhow::Result<()>| {
             sync();
             let start = Instant::now();

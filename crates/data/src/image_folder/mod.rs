@@ -153,13 +153,13 @@ pub fn image_files_in(folder: &Path) -> Result<Vec<PathBuf>, DataError> {
     Ok(files)
 }
 
-/// Of the images to measure on, so many are compared with those that were trained on.
+/// Of the images to measure on, so many are compared with those of the run.
 const COMPARED: usize = 200;
 
-/// What the user should know where images to measure on are the same as some that were trained on, by their
-/// files; of many some are looked at, spread evenly. None where a folder cannot be read.
+/// What the user should know where images to measure on are the same as some of a run, by their files; of
+/// many some are looked at, spread evenly. None where a folder cannot be read.
 ///
-/// - `trained`: the folder with the images to train on
+/// - `trained`: the folder with the run's images, of which it may have held out some
 /// - `given`: the folder of which the test split is measured, else the validation split, else all
 pub fn note_on_known_images(trained: &Path, given: &Path) -> Option<String> {
     let known = image_files_in(&training_folder(trained)?).ok()?;
@@ -172,8 +172,8 @@ pub fn note_on_known_images(trained: &Path, given: &Path) -> Option<String> {
     let shared = shared::find_files(shared::OF_A_FOLDER, [&known, &measured, &[]]).pop()?;
     let [file, original] = &shared.example;
     Some(format!(
-        "{} of {}{looked_at} are the same as images that the run was trained on, such as `{}`, which is \
-         the same as `{}`: results on them say nothing about new data",
+        "{} of {}{looked_at} are the same as images of the run, such as `{}`, which is the same as `{}`: \
+         results on what it was trained on say nothing about new data",
         grouped(shared.count),
         counted(shared.total, "image"),
         file.display(),

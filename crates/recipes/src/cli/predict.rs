@@ -246,21 +246,26 @@ fn predict_images(
 ) -> Result<(), Failure> {
     let preprocessing = model.description().image()?;
     let shape = preprocessing.shape();
-    let (paths, mut refused) = image_files(inputs, printer)?;
-    for paths in paths.chunks(IMAGES_AT_A_TIME) {
-        let mut pixels = vec![0; paths.len() * shape.bytes()];
-        let images = pixels.par_chunks_exact_mut(shape.bytes()).zip(paths);
-        let read: Vec<Result<(), DataError>> = images
-            .map(|(pixels, path)| read_image(path, shape, preprocessing.resize, pixels))
+    let (mut files, mut refused) = (image_files(inputs)?.into_iter().peekable(), false);
+    while files.peek().is_some() {
+        let files: Vec<_> = files.by_ref().take(IMAGES_AT_A_TIME).collect();
+        let mut pixels = vec![0; files.len() * shape.bytes()];
+        let images = pixels.par_chunks_exact_mut(shape.bytes()).zip(files);
+        let read: Vec<Found> = images
+            .map(|(pixels, (path, found))| {
+                let resize = preprocessing.resize;
+                let read = found.and_then(|()| Ok(read_image(&path, shape, resize, pixels)?));
+                (path, read)
+            })
             .collect();
         // Predictions for images that cannot be read are dropped.
         let predictions = model.predict_images(&pixels)?;
-        for ((path, read), prediction) in paths.iter().zip(read).zip(&predictions) {
+        for ((path, read), prediction) in read.into_iter().zip(&predictions) {
             let input = path.display().to_string();
             match read {
                 Ok(()) => printer.print(input, Vec::new(), prediction)?,
-                Err(error) => {
-                    printer.refuse(input, error.into())?;
+                Err(failure) => {
+                    printer.refuse(input, failure)?;
                     refused = true;
                 }
             }
@@ -270,12 +275,12 @@ fn predict_images(
     end(refused)
 }
 
-/// The named files, and those in the named folders, ordered by name, and whether a folder was refused.
-fn image_files(
-    inputs: &[PathBuf],
-    printer: &mut Printer<'_>,
-) -> Result<(Vec<PathBuf>, bool), Failure> {
-    let (mut files, mut refused) = (Vec::new(), false);
+/// An image, or a folder and why it gives none.
+type Found = (PathBuf, Result<(), Failure>);
+
+/// The named files, and those in the named folders, ordered by name.
+fn image_files(inputs: &[PathBuf]) -> Result<Vec<Found>, Failure> {
+    let mut files = Vec::new();
     for path in inputs {
         if path == Path::new("-") {
             return Err(Failure::new(
@@ -285,25 +290,22 @@ fn image_files(
             ));
         }
         if !path.is_dir() {
-            files.push(path.clone());
+            files.push((path.clone(), Ok(())));
             continue;
         }
         match image_files_in(path).map_err(Failure::from) {
             Ok(found) if found.is_empty() => {
                 let help =
                     "name files that end in .jpg, .jpeg, .png, .bmp or .webp, or a folder of them";
-                let empty = Failure::new(ExitCode::UserData, "the folder has no images", help);
-                printer.refuse(path.display().to_string(), empty)?;
-                refused = true;
+                let message = format!("the folder `{}` has no images", path.display());
+                let empty = Failure::new(ExitCode::UserData, message, help);
+                files.push((path.clone(), Err(empty)));
             }
-            Ok(found) => files.extend(found),
-            Err(failure) => {
-                printer.refuse(path.display().to_string(), failure)?;
-                refused = true;
-            }
+            Ok(found) => files.extend(found.into_iter().map(|file| (file, Ok(())))),
+            Err(failure) => files.push((path.clone(), Err(failure))),
         }
     }
-    Ok((files, refused))
+    Ok(files)
 }
 
 impl Printer<'_> {

@@ -248,7 +248,7 @@ fn pictures_are_measured_and_classes_found_by_their_names() {
         .run(&format!("train cnn {data} --max-steps 2 --progress quiet --run-dir of-own"))
         .succeeded();
     let copied = folder.run("eval of-own --data copy").succeeded().stdout;
-    let note = "note: 12 of 12 images are the same as images that the run was trained on, such as ";
+    let note = "note: 12 of 12 images are the same as images of the run, such as ";
     assert!(copied.starts_with(note), "{copied}");
     fs::rename(folder.path("copy/a/0.bmp"), folder.path("copy/a/c.bmp")).unwrap();
     (0..6).for_each(|picture| folder.write(&format!("copy/b/{picture}.bmp"), bmp(28, [1; 3])));

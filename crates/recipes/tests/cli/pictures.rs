@@ -178,6 +178,16 @@ fn a_bad_picture_costs_its_own_prediction_alone() {
     assert_eq!(lines[1]["error"], "`new/b.jpg` is not an image");
     assert!(ran.stderr.contains("`gone.png` cannot be read"), "{}", ran.stderr);
 
+    // Nor does a folder without any keep the rest from being predicted.
+    fs::create_dir(folder.path("empty")).unwrap();
+    let ran = folder
+        .run("predict run empty new/a.bmp --csv")
+        .refused(3, "the folder `empty` has no images");
+    let rows: Vec<&str> = ran.stdout.lines().collect();
+    assert_eq!((rows[1], rows.len()), ("empty,,", 3), "{ran:?}");
+    let ran = folder.run("predict run empty --json").refused(3, "the folder `empty` has no images");
+    assert!(ran.stdout.contains("\"empty\""), "{ran:?}");
+
     let ran = folder.run("predict run new --csv").refused(3, told);
     let rows: Vec<&str> = ran.stdout.lines().collect();
     assert_eq!((rows[0], rows.len()), ("input,class,probability", 4));

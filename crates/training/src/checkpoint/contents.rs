@@ -51,8 +51,7 @@ pub(crate) struct SavedState {
     keep_best: bool,
     /// As in [`TrainerConfig`].
     rests_on: BTreeMap<String, String>,
-    /// Those on which an update depends, by name; none in a checkpoint of before they were kept.
-    #[serde(default)]
+    /// Those on which an update depends, by name.
     settings: BTreeMap<String, serde_json::Value>,
     /// Sums on the device, which are f32 and therefore exact as f64.
     #[serde(with = "lossless")]

@@ -121,7 +121,11 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         }
         let clock_ran = self.stop_clock();
         self.check_finite()?;
-        self.check_model(&self.state.model().valid())?;
+        // Of those of the other processes nothing is kept, nor of a last epoch that a better one outlives.
+        let outlived = self.state.best_model.is_some() && self.state.is_over(&self.config);
+        if self.config.group.leads() && !outlived {
+            self.check_model(&self.state.model().valid())?;
+        }
         let carried = self.state.carried_by_all(&self.config.group)?;
         if let Some(mut shelf) = self.shelf.take() {
             let written = self.write_checkpoint(&mut shelf, carried);

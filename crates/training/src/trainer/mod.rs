@@ -55,7 +55,7 @@ pub struct Trainer<'run, B: AutodiffBackend, M: AutodiffModule<B>> {
     stop: Stop,                // agreed on by all processes
     done: Stop,                // requested with it, and once all updates are made
     in_update: Rc<Cell<bool>>, // between the parts of an update
-    part_samples: usize,       // of these parts
+    in_parts: [usize; 2],      // samples of these parts, and of the whole update
     finite_until: u64,
     began_at: u64, // updates made before this process took over
     clock: Clock,
@@ -125,7 +125,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
             done: stop.inner(),
             stop,
             in_update: Rc::default(),
-            part_samples: 0,
+            in_parts: [0; 2],
             finite_until: 0,
             began_at: 0,
             clock: Clock::default(),
@@ -226,7 +226,8 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
     ///
     /// [`TrainError::NotDue`] outside of an epoch, and after the run's last step; [`TrainError::Losses`]
     /// where there is not one for each sample; [`TrainError::Part`] where the parts up to this one have more
-    /// samples than their update, or with the last one fewer; [`TrainError::NoGradients`] where
+    /// samples than their update, or with the last one fewer and no other process has the rest, or where they
+    /// do not agree on its samples; [`TrainError::NoGradients`] where
     /// no part of an update has losses that depend on the model; [`TrainError::Diverged`], noticed at the log
     /// interval, though no update was made since the first value that was not finite;
     /// [`TrainError::Observer`]; [`TrainError::Store`] and [`TrainError::Unreadable`] where a checkpoint
@@ -240,12 +241,14 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         if !self.in_epoch || self.step_number() >= self.config.length().steps {
             return Err(TrainError::NotDue { step: self.step_number() });
         }
-        self.part_samples = samples + if self.in_update.get() { self.part_samples } else { 0 };
+        let [before, of] = if self.in_update.get() { self.in_parts } else { [0, part.of] };
+        let samples = before + samples;
         // The rest may be the parts of other processes.
-        let is_whole = self.part_samples == part.of || self.config.group.is_shared();
-        if part.of == 0 || self.part_samples > part.of || (part.last && !is_whole) {
-            return Err(TrainError::Part { samples: self.part_samples, of: part.of });
+        let is_whole = samples == of || self.config.group.is_shared();
+        if of == 0 || of != part.of || samples > of || (part.last && !is_whole) {
+            return Err(TrainError::Part { samples, of: part.of });
         }
+        self.in_parts = [samples, of];
         self.spent.forward += self.handover.take_since_batch();
         if !self.in_update.get() {
             // Only now is the previous update complete, with running statistics and carried state.

@@ -70,7 +70,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         let own = values(&model);
         let each = || self.parameters.iter().zip(&own);
         let mut measured = Vec::new();
-        for (_, value) in each().filter(|(parameter, _)| is_shared(parameter)) {
+        for (_, value) in each().filter(|(known, _)| group.leads() && is_shared(known)) {
             let values = to_host::<B::InnerBackend>(value.clone());
             measured.extend(values.iter().flat_map(|value| value.to_le_bytes()));
         }

@@ -109,6 +109,7 @@ fn parts_that_do_not_add_up_to_their_update_are_refused() {
         (part(6, false), part(5, true), "parts of 6 samples do not make an update of 5"),
         (part(3, false), part(3, true), "parts of 6 samples do not make an update of 3"),
         (part(9, false), part(9, true), "parts of 6 samples do not make an update of 9"),
+        (part(12, false), part(6, true), "parts of 6 samples do not make an update of 6"),
     ] {
         let mut nobody = ();
         let mut trainer = begun(&mut nobody);
