@@ -1,7 +1,7 @@
 //! Your own data source, with these crates' loader, network and trainer.
 //!
 //! ```text
-//! cargo run -p examples --example own_data
+//! cargo run --release -p examples --example own_data
 //! ```
 //!
 //! Threads draw these pictures ahead of training; yours may come from anywhere. The trained network

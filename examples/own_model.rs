@@ -1,7 +1,7 @@
 //! Your own network in your own training loop, with this project's trainer.
 //!
 //! ```text
-//! cargo run -p examples --example own_model
+//! cargo run --release -p examples --example own_model
 //! ```
 //!
 //! It fits a sine wave with a small custom network, writes its weights to a file, and evaluates what

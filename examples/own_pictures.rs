@@ -1,5 +1,5 @@
 //! Your own network on your own pictures: batch normalisation, dropout, augmentation, a learning-rate
-//! schedule, and a validation on pictures that are held out.
+//! schedule, a validation on pictures that are held out, and a file from which it is used afterwards.
 //!
 //! ```text
 //! cargo run --release -p examples --example own_pictures
@@ -10,17 +10,21 @@
 
 #![allow(clippy::print_stdout)] // A program's result.
 
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
 use backend::{
     Backend, Selected, Share,
     device::{self, Allocator, Device},
     functional::{PoolOptions, max_pool2d},
 };
-use burn::{backend::Autodiff, module::Module, tensor::Tensor};
+use burn::{
+    backend::Autodiff,
+    module::Module,
+    tensor::{ElementConversion, Tensor, TensorData},
+};
 use data::{
-    Batching, DataError, ImageBatch, ImageLoader, ImagePreprocessing, ImageSource, Order,
-    Residency, Resize, Subset,
+    Batching, DataError, ImageBatch, ImageLoader, ImagePreprocessing, ImageShape, ImageSource,
+    Order, Residency, Resize, Subset,
     augment::{AugmentOptions, Augmentation},
     drawn, silent,
 };
@@ -30,7 +34,9 @@ use models::{
     layers::{BatchNorm2d, Conv2d, Conv2dConfig, Dropout, Linear},
     losses::cross_entropy,
     metrics::{Evaluation, Reduction, hits},
+    weights,
 };
+use store::TensorFile;
 use training::{
     Event, Metrics, OptimizerConfig, OptimizerKind, ScheduleConfig, ScheduleKind, Stop, Trained,
     Trainer, TrainerConfig,
@@ -91,13 +97,24 @@ impl<B: Backend> Net<B> {
 
 fn main() -> anyhow::Result<()> {
     device::prepare_process(Share::WHOLE); // first, since this thread computes as well
-    let trained = train(Arc::new(drawn::digits(0..2000, SEED)?), 8)?;
-    println!("the best epoch's network is kept: {:?}", trained.best);
+    let pictures = Arc::new(drawn::digits(0..2000, SEED)?);
+    let file = std::env::temp_dir().join("own_pictures.safetensors");
+    let trained = train(pictures.clone(), 8, &file)?;
+    println!("the best epoch's network is in {}: {:?}", file.display(), trained.best);
+
+    let mut pixels = vec![0; pictures.shape().bytes()];
+    pictures.read(0, &mut pixels)?;
+    let label = pictures.labels()[0] as usize;
+    println!("a {} is taken for a {}", pictures.classes()[label], predict(&file, &pixels)?);
     Ok(())
 }
 
-/// Trains on four fifths of the pictures, and returns the network that is best on the others.
-fn train(pictures: Arc<dyn ImageSource>, epochs: usize) -> anyhow::Result<Trained<Net<Selected>>> {
+/// Trains on four fifths of the pictures, and writes the network that is best on the others.
+fn train(
+    pictures: Arc<dyn ImageSource>,
+    epochs: usize,
+    file: &Path,
+) -> anyhow::Result<Trained<Net<Selected>>> {
     let (device, _) = device::open()?;
     let (train, held_out) = Subset::divide(&pictures, 0.2, SEED)?;
     let preprocessing = ImagePreprocessing::measured(&train, Resize::Crop, &mut silent)?;
@@ -135,7 +152,29 @@ fn train(pictures: Arc<dyn ImageSource>, epochs: usize) -> anyhow::Result<Traine
         }
         trainer.try_end_epoch(|net| anyhow::Ok(Some(measure(net, &held_out, &plain, &device)?)))?;
     }
-    Ok(trainer.finish()?)
+    let trained = trainer.finish()?;
+    // With all that it takes to use it.
+    let metadata = serde_json::to_value((&preprocessing, pictures.classes()))?;
+    TensorFile { tensors: weights::to_tensors(&trained.model), metadata }.write(file)?;
+    Ok(trained)
+}
+
+/// The class of a picture, by the network in a file.
+///
+/// - `pixels`: `[1, 28, 28]`
+fn predict(file: &Path, pixels: &[u8]) -> anyhow::Result<String> {
+    let (device, _) = device::open()?;
+    let TensorFile { tensors, metadata } = TensorFile::read(file)?;
+    let (preprocessing, classes): (ImagePreprocessing, Vec<String>) =
+        serde_json::from_value(metadata)?;
+    let blank = Net::<Selected>::new(&Initializer::blank(&device), classes.len());
+    let net = weights::load(blank, tensors)?;
+
+    let ImageShape { channels, height, width } = preprocessing.shape();
+    let image = TensorData::new(preprocessing.normalise(pixels), [1, channels, height, width]);
+    let logits = net.forward(Tensor::from_data(image, &device), &mut Pass::evaluation());
+    let class: u32 = logits.argmax(1).into_scalar().elem();
+    Ok(classes[class as usize].clone())
 }
 
 /// The mean loss and the accuracy on a split.
@@ -157,7 +196,18 @@ fn measure(
 
 #[test]
 fn digits_are_learned() {
-    let trained = train(Arc::new(drawn::digits(0..1000, SEED).unwrap()), 5).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("net.safetensors");
+    let pictures = Arc::new(drawn::digits(0..1000, SEED).unwrap());
+    let trained = train(pictures.clone(), 5, &file).unwrap();
     let accuracy = trained.validation.unwrap()["accuracy"];
     assert!(accuracy > 0.8, "{accuracy}");
+
+    let mut pixels = vec![0; pictures.shape().bytes()];
+    let right = (0..50).filter(|&index| {
+        pictures.read(index, &mut pixels).unwrap();
+        let label = pictures.labels()[index] as usize;
+        predict(&file, &pixels).unwrap() == pictures.classes()[label]
+    });
+    assert!(right.count() > 40);
 }

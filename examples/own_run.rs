@@ -1,7 +1,7 @@
 //! Your own run that survives a stop: micro-batches, validation, checkpoints, and a saved model.
 //!
 //! ```text
-//! cargo run -p examples --example own_run
+//! cargo run --release -p examples --example own_run
 //! ```
 //!
 //! It stops in the middle, as by Ctrl-C, and resumes.

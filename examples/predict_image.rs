@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! recipes train cnn --set data.source=image-folder --set data.path=photos --set data.size=64 --run-dir photos-run
-//! cargo run -p examples --example predict_image -- photos-run/model.safetensors cat.jpg dog.png
+//! cargo run --release -p examples --example predict_image -- photos-run/model.safetensors cat.jpg dog.png
 //! ```
 
 #![allow(clippy::print_stdout)] // A program's result.

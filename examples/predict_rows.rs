@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! recipes train mlp --set data.source=csv --set data.path=iris.csv --set data.target=species --run-dir iris
-//! cargo run -p examples --example predict_rows -- iris rows.csv
+//! cargo run --release -p examples --example predict_rows -- iris rows.csv
 //! ```
 
 #![allow(clippy::print_stdout)] // A program's result.

@@ -1,7 +1,7 @@
 //! The networks and data of these crates under burn-train's `Learner`, with its metrics and view.
 //!
 //! ```text
-//! cargo run -p examples --example with_learner
+//! cargo run --release -p examples --example with_learner
 //! ```
 //!
 //! On a terminal the learner draws curves, elsewhere it prints a line for each batch; at the end it

@@ -3,7 +3,7 @@
 // They have as much of the two libraries as CubeCL calls.
 //
 // What a GPU leaves open is an error here: threads that wait for each other at different places end the
-// process, and memory that nothing has written is full of NaN.
+// process, and memory that nothing has written is full of NaN, in the first 64 MiB of an allocation.
 //
 // Environment:
 // - CUDA_PATH: the folder of the libraries and of `include`; compiled kernels are kept there

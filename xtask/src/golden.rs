@@ -35,6 +35,7 @@ pub(crate) fn run(shell: &Shell) -> anyhow::Result<()> {
     let listed = cmd!(shell, "git ls-files --cached --others --exclude-standard -- {GENERATORS}")
         .quiet()
         .read()?;
+    ensure!(!listed.is_empty(), "there are no generators at {GENERATORS}");
     for generator in listed.lines() {
         let (folder, script) = generator.rsplit_once('/').unwrap_or((".", generator));
         println!("{generator}");

@@ -12,6 +12,7 @@ use std::{
 use anyhow::{Context as _, bail, ensure};
 use clap::Args;
 use fastrand::Rng;
+use serde_json::Value;
 use xshell::Shell;
 
 use crate::program;
@@ -107,6 +108,8 @@ fn run_to_the_end(
     let mut kills = 0;
     loop {
         let begun = folder.join("run/config.toml").exists();
+        let newest =
+            newest_checkpoint(folder).filter(|_| !folder.join("run/summary.json").exists());
         let train = job.train();
         let mut child = job.spawn(folder, if begun { RESUME } else { &train })?;
         if kills < kills_left {
@@ -124,9 +127,31 @@ fn run_to_the_end(
             }
         }
         ended(child)?;
+        let from = resumed_from(folder)?;
+        ensure!(
+            newest.is_none_or(|newest| from >= Some(newest)),
+            "a run with a checkpoint of step {newest:?} went on from step {from:?}; its folder is kept: {}",
+            keep(folder)?.display()
+        );
         tally.runs += 1;
         return Ok(());
     }
+}
+
+/// The step of the newest checkpoint of a run.
+fn newest_checkpoint(folder: &Path) -> Option<u64> {
+    let entries = fs::read_dir(folder.join("run/checkpoints")).into_iter().flatten().flatten();
+    let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
+    names.filter_map(|name| name.strip_prefix("step-")?.parse().ok()).max()
+}
+
+/// The step from which a run last went on, if it did.
+fn resumed_from(folder: &Path) -> anyhow::Result<Option<u64>> {
+    let events = fs::read_to_string(folder.join("run/events.jsonl")).context("no events.jsonl")?;
+    let events = events.lines().map(serde_json::from_str::<Value>);
+    let events = events.collect::<Result<Vec<_>, _>>().context("events.jsonl")?;
+    let resumed = events.iter().rev().find(|event| event["kind"] == "resume");
+    Ok(resumed.and_then(|event| event["step"].as_u64()))
 }
 
 /// What is run and killed.

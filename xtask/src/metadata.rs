@@ -6,8 +6,13 @@ use anyhow::Context as _;
 use serde::Deserialize;
 use xshell::{Shell, cmd};
 
-/// The platform that is built and tested; crates that only others need are not fetched.
-const PLATFORM: &str = "x86_64-unknown-linux-gnu";
+/// The platforms that are built and tested; crates that only others need are not fetched.
+const PLATFORMS: [&str; 4] = [
+    "--filter-platform",
+    "x86_64-unknown-linux-gnu",
+    "--filter-platform",
+    "wasm32-unknown-unknown",
+];
 
 /// The features that choose a backend.
 pub(crate) const BACKEND_FEATURES: [&str; 4] = ["cpu", "ndarray", "wgpu", "cuda"];
@@ -43,12 +48,10 @@ pub(crate) struct Dependency {
 impl Metadata {
     /// The members of the workspace and every package that any of their features can bring in.
     pub(crate) fn read(shell: &Shell) -> anyhow::Result<Self> {
-        let json = cmd!(
-            shell,
-            "cargo metadata --format-version 1 --locked --all-features --filter-platform {PLATFORM}"
-        )
-        .quiet()
-        .read()?;
+        let json =
+            cmd!(shell, "cargo metadata --format-version 1 --locked --all-features {PLATFORMS...}")
+                .quiet()
+                .read()?;
         serde_json::from_str(&json).context("xtask cannot read what `cargo metadata` printed")
     }
 

@@ -37,7 +37,7 @@ pub(crate) fn run(shell: &Shell) -> anyhow::Result<()> {
         target_is_installed(shell)?,
         "`{TARGET}` is not installed: run `rustup target add {TARGET}`"
     );
-    let folder = build(shell, &[])?;
+    let folder = build(shell, "web_page", &[])?;
     let folder = folder.display();
     println!("{folder} is ready; to try it: python3 -m http.server --directory {folder}");
     Ok(())
@@ -49,11 +49,11 @@ pub(crate) fn target_is_installed(shell: &Shell) -> anyhow::Result<bool> {
     Ok(Path::new(&sysroot).join("lib/rustlib").join(TARGET).is_dir())
 }
 
-/// Builds the page and returns its folder.
-fn build(shell: &Shell, options: &[&str]) -> anyhow::Result<PathBuf> {
+/// Builds the page in a folder of this name in the target directory, and returns the folder.
+fn build(shell: &Shell, name: &str, options: &[&str]) -> anyhow::Result<PathBuf> {
     cmd!(shell, "cargo build --release --package web_page --target {TARGET} {options...}").run()?;
     let target = target_directory(shell);
-    let folder = target.join("web_page");
+    let folder = target.join(name);
     Bindgen::new()
         .input_path(target.join(TARGET).join("release/web_page.wasm"))
         .web(true)?
@@ -73,7 +73,7 @@ pub(crate) fn check_inference(shell: &Shell) -> anyhow::Result<()> {
 
 /// Classifies a picture in Chromium and compares the probabilities with those of `recipes predict`.
 pub(crate) fn check(shell: &Shell) -> anyhow::Result<()> {
-    let folder = build(shell, &UNOPTIMISED)?;
+    let folder = build(shell, "web_page_check", &UNOPTIMISED)?;
     let recipes = program::build(shell, "dev", None)?;
     let scratch = shell.create_temp_dir()?;
     let run = scratch.path().join("run");

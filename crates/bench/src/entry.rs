@@ -59,9 +59,6 @@ pub struct Entry {
     /// The share of the time spent on summing the gradients of all processes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub communication_wait: Option<f64>,
-    /// The fastest peer.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub peer: Option<PeerEntry>,
     /// All peers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub peers: Vec<PeerEntry>,
@@ -166,7 +163,7 @@ impl Entry {
         }
     }
 
-    /// Adds what was measured for comparison; the fastest becomes `peer`.
+    /// Adds what was measured for comparison.
     ///
     /// - `largest_difference`: between its first losses and ours, relative to ours
     pub(crate) fn add(
@@ -190,8 +187,6 @@ impl Entry {
             memory_ratio: memory.map(|(ours, its)| ours as f64 / its as f64),
             largest_difference,
         });
-        let fastest = |a: &&PeerEntry, b: &&PeerEntry| a.ratio.total_cmp(&b.ratio);
-        self.peer = self.peers.iter().min_by(fastest).cloned();
     }
 
     /// Adds the operations and bytes of a step.
@@ -234,13 +229,13 @@ mod tests {
     }
 
     #[test]
-    fn the_fastest_peer_stands_in_front_and_ratios_are_its_time_over_ours() {
+    fn ratios_are_the_time_of_a_peer_over_ours() {
         let mut entry = Entry::new("case", 2, &rounds(&[2.0]));
         entry.add("slow", "1.0".to_owned(), None, &rounds(&[8.0]));
         entry.add("fast", "1.0".to_owned(), None, &rounds(&[3.0]));
-        let peer = entry.peer.clone().unwrap();
-        assert_eq!((peer.name.as_str(), peer.ratio), ("fast", 1.5));
-        assert_eq!((entry.peers.len(), peer.memory_ratio), (2, Some(1.0)));
+        let told = entry.peers.iter().map(|peer| (peer.name.as_str(), peer.ratio));
+        assert_eq!(told.collect::<Vec<_>>(), [("slow", 4.0), ("fast", 1.5)]);
+        assert_eq!(entry.peers[1].memory_ratio, Some(1.0));
     }
 
     #[test]

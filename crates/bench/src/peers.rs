@@ -17,9 +17,10 @@ const LOOK: &str = "from importlib.util import find_spec
 from os.path import exists
 from shutil import which
 from sysconfig import get_path
-import sys
+import json, sys
+found = [name for name in sys.argv[1:] if find_spec(name)]
 compiles = which('g++') and exists(get_path('include') + '/Python.h')
-print(*(name for name in sys.argv[1:] if find_spec(name)), compiles and 'g++')";
+print(json.dumps(found + ['g++'] if compiles else found))";
 
 /// Fails where PyTorch has no GPU.
 const LOOK_FOR_GPU: &str = "import torch
@@ -56,11 +57,12 @@ pub(crate) const STEP_WITHOUT_IMAGES: &[Peer] =
 pub(crate) const STEP_PYTORCH_ONLY: &[Peer] =
     &[Pytorch, PytorchChannelsLast, PytorchCompiled, PytorchBf16];
 
-/// The Python that runs the peers, and the modules it has, with `g++` if that is there.
+/// The Python that runs the peers, and what it has.
 #[derive(Debug)]
 pub struct Peers {
     python: String,
-    modules: Vec<String>,
+    /// Modules, and `g++` if that is there; none where Python does not run.
+    found: Option<Vec<String>>,
     /// Whether there is a PyTorch that cannot compute where ours does.
     lacks_gpu: bool,
     scripts: Option<TempDir>,
@@ -74,12 +76,14 @@ impl Peers {
     /// Where the scripts cannot be written to a temporary folder.
     pub fn find(python: &str) -> anyhow::Result<Self> {
         let wanted = ["numpy", "safetensors", "torch", "tensorflow", "keras"];
-        let found = Command::new(python).args(["-c", LOOK]).args(wanted).output().ok();
-        let found = found.filter(|output| output.status.success());
-        let modules = found.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
-        let modules: Vec<String> =
-            modules.unwrap_or_default().split_whitespace().map(str::to_owned).collect();
-        let has_torch = modules.iter().any(|module| module == "torch");
+        let output = Command::new(python).args(["-c", LOOK]).args(wanted).output().ok();
+        let output = output.filter(|output| output.status.success());
+        let found: Option<Vec<String>> = output.and_then(|output| {
+            // The last line: a Python may print more as it starts.
+            let said = String::from_utf8_lossy(&output.stdout);
+            serde_json::from_str(said.lines().last()?).ok()
+        });
+        let has_torch = found.iter().flatten().any(|module| module == "torch");
         let sees_gpu = || {
             let looked = Command::new(python).args(["-c", LOOK_FOR_GPU]).output();
             looked.is_ok_and(|output| output.status.success())
@@ -92,12 +96,12 @@ impl Peers {
         {
             store::write_whole(&folder.path().join(format!("{name}.py")), text.as_bytes())?;
         }
-        Ok(Self { python: python.to_owned(), modules, lacks_gpu, scripts: Some(folder) })
+        Ok(Self { python: python.to_owned(), found, lacks_gpu, scripts: Some(folder) })
     }
 
     /// No peers, as asked.
     pub fn none() -> Self {
-        Self { python: String::new(), modules: Vec::new(), lacks_gpu: false, scripts: None }
+        Self { python: String::new(), found: None, lacks_gpu: false, scripts: None }
     }
 
     /// Which peers are not measured because a module or a device is missing, as a sentence.
@@ -107,27 +111,40 @@ impl Peers {
         if self.lacks_gpu {
             return Some(format!("the PyTorch of `{python}` finds no GPU: only ours is measured"));
         }
-        let missing: Vec<&str> = [("PyTorch", Pytorch), ("TensorFlow", Tensorflow)]
-            .into_iter()
-            .filter(|&(_, peer)| peer.runs_here() && !self.has(peer))
-            .map(|(name, _)| name)
-            .collect();
-        let is_alone = !self.has(Pytorch) && !self.has(Tensorflow);
-        let alone = if is_alone { "only ours is measured" } else { "it is not measured" };
-        (!missing.is_empty())
-            .then(|| format!("`{python}` has no usable {}: {alone}", missing.join(", ")))
+        if self.found.is_none() {
+            return Some(format!("`{python}` does not run: only ours is measured"));
+        }
+        let named = [
+            ("PyTorch", Pytorch),
+            ("compiled PyTorch", PytorchCompiled),
+            ("TensorFlow", Tensorflow),
+        ];
+        let unusable = named.into_iter().filter(|&(_, peer)| peer.runs_here() && !self.has(peer));
+        let (names, peers): (Vec<&str>, Vec<Peer>) = unusable.unzip();
+        let mut lacks: Vec<String> = Vec::new();
+        for module in peers.into_iter().flat_map(|peer| self.lacks(peer)) {
+            let module = format!("`{module}`");
+            if !lacks.contains(&module) {
+                lacks.push(module);
+            }
+        }
+        let (names, lacks) = (names.join(", "), lacks.join(", "));
+        (!names.is_empty()).then(|| format!("`{python}` lacks {lacks}; not measured: {names}"))
     }
 
     pub(crate) fn has(&self, peer: Peer) -> bool {
-        let modules: &[&str] = match peer {
+        peer.runs_here() && !self.lacks_gpu && self.lacks(peer).next().is_none()
+    }
+
+    /// What of that which a peer needs is not there.
+    fn lacks(&self, peer: Peer) -> impl Iterator<Item = &'static str> {
+        let needs: &[&'static str] = match peer {
             Tensorflow => &["numpy", "safetensors", "tensorflow", "keras"],
             // On a GPU it may have another compiler; where it has none, that is its error.
             PytorchCompiled if !ON_GPU => &["numpy", "safetensors", "torch", "g++"],
             _ => &["numpy", "safetensors", "torch"],
         };
-        peer.runs_here()
-            && !self.lacks_gpu
-            && modules.iter().all(|module| self.modules.iter().any(|found| found == module))
+        needs.iter().copied().filter(|need| !self.found.iter().flatten().any(|found| found == need))
     }
 
     /// Starts a peer on the case in `folder`.
@@ -164,5 +181,34 @@ impl Peer {
             Self::PytorchBf16 => ON_GPU,
             Self::Tensorflow => !ON_GPU,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_python_lacks_is_named_with_the_peers_that_need_it() {
+        let told = |found: &str| {
+            let found = Some(found.split(' ').map(str::to_owned).collect());
+            let scripts = Some(tempfile::tempdir().unwrap());
+            Peers { python: "py".to_owned(), found, lacks_gpu: false, scripts }.missing()
+        };
+        let check = |found, expected: Option<&str>| assert_eq!(told(found).as_deref(), expected);
+        check("numpy safetensors torch g++ tensorflow keras", None);
+        if ON_GPU {
+            return; // TensorFlow runs on the CPU only, and PyTorch may have another compiler
+        }
+        check(
+            "numpy torch g++ tensorflow keras",
+            Some("`py` lacks `safetensors`; not measured: PyTorch, compiled PyTorch, TensorFlow"),
+        );
+        check(
+            "numpy safetensors torch",
+            Some(
+                "`py` lacks `g++`, `tensorflow`, `keras`; not measured: compiled PyTorch, TensorFlow",
+            ),
+        );
     }
 }

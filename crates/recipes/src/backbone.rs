@@ -191,6 +191,16 @@ impl Model {
         fits
     }
 
+    /// What the user should know of features that are kept, where images are to stay on the host.
+    pub(crate) fn note_on_kept(residency: Residency) -> Option<String> {
+        let is_host = residency == Residency::Host;
+        is_host.then(|| {
+            "the features of the frozen layers are kept on the device all the same; \
+             `model.most_kept = 0` computes them again in each epoch"
+                .to_owned()
+        })
+    }
+
     /// What is put on top of a backbone.
     pub(crate) fn head(&self, backbone: &VggConfig, classes: usize) -> HeadConfig {
         HeadConfig {

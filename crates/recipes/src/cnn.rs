@@ -12,7 +12,7 @@ use crate::{
     image_set::{ImageSet, Progress},
     initial_weights::FixedNetwork,
     plan::Plan,
-    registry::Recipe,
+    registry::{Recipe, Task},
     training_images::TrainingImages,
 };
 
@@ -20,7 +20,7 @@ use crate::{
 pub static RECIPE: Recipe = Recipe {
     name: "cnn",
     summary: "a convolutional network on pictures: drawn digits, MNIST, a folder of your own",
-    task: "image classification",
+    task: Task::Images,
     toml: include_str!("cnn.toml"),
     train: |layers, start| RECIPE.train_here(layers, start, train::<Autodiff<Selected>>),
     plan: |layers, progress| plan(RECIPE.resolve(layers)?, progress),

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use backend::{Backend, device};
 use burn::module::Module;
 use data::{
-    DataError, ImagePreprocessing, ImageShape, Vocabulary, refuse_shared,
+    DataError, ImagePreprocessing, ImageShape, Resize, Vocabulary, refuse_shared,
     text::{Corpus, Tokens, read_text},
 };
 use inference::{Description, Preprocessing};
@@ -284,12 +284,14 @@ impl TrainedWeights {
 
     /// From pixels to the network's input as the weights were trained, if that is known and the images
     /// have as many channels.
-    pub(crate) fn preprocessing(&self, images: &ImagePreprocessing) -> Option<ImagePreprocessing> {
+    pub(crate) fn preprocessing(
+        &self,
+        shape: ImageShape,
+        resize: Resize,
+    ) -> Option<ImagePreprocessing> {
         let ImagePreprocessing { mean, deviation, channels, .. } = self.images()?;
-        let ImageShape { height, width, .. } = images.shape();
-        let shape = ImageShape { channels: *channels, height, width };
-        let own = || ImagePreprocessing::new(shape, images.resize, mean.clone(), deviation.clone());
-        (*channels == images.channels).then(own)
+        let own = || ImagePreprocessing::new(shape, resize, mean.clone(), deviation.clone());
+        (*channels == shape.channels).then(own)
     }
 
     /// What the user should know.

@@ -17,7 +17,7 @@ use crate::{
     environment::DataHashes,
     initial_weights::{InitialWeights, Initialised, begin},
     plan::Plan,
-    registry::Recipe,
+    registry::{Recipe, Task},
     text_evaluation::{EVALUATION_BATCH, beginning, measure, token_losses, written},
 };
 
@@ -25,7 +25,7 @@ use crate::{
 pub static RECIPE: Recipe = Recipe {
     name: "lstm",
     summary: "a recurrent network that learns to write, word by word, from a text",
-    task: "text generation",
+    task: Task::Text,
     toml: include_str!("lstm.toml"),
     train: |layers, start| RECIPE.train_here(layers, start, train::<Autodiff<Selected>>),
     plan: |layers, _| plan(&RECIPE.resolve(layers)?),

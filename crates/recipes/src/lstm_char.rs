@@ -14,7 +14,7 @@ use crate::{
     environment::DataHashes,
     initial_weights::{InitialWeights, Initialised, begin},
     plan::Plan,
-    registry::Recipe,
+    registry::{Recipe, Task},
     text_evaluation::{beginning, evaluation_streams, measure, token_losses, written},
 };
 
@@ -22,7 +22,7 @@ use crate::{
 pub static RECIPE: Recipe = Recipe {
     name: "lstm-char",
     summary: "a recurrent network that learns to generate text, character by character",
-    task: "text generation",
+    task: Task::Text,
     toml: include_str!("lstm_char.toml"),
     train: |layers, start| RECIPE.train_here(layers, start, train::<Autodiff<Selected>>),
     plan: |layers, _| plan(&RECIPE.resolve(layers)?),

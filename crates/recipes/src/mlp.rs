@@ -20,7 +20,7 @@ use crate::{
     config::{self, Check, Checker, Config, Monitored, Source, TableData, check_dropout},
     environment::DataHashes,
     plan::{FrozenLayers, Outline, Plan},
-    registry::Recipe,
+    registry::{self, Recipe},
     table_evaluation::{TableEvaluation, table_losses},
 };
 
@@ -28,7 +28,7 @@ use crate::{
 pub static RECIPE: Recipe = Recipe {
     name: "mlp",
     summary: "a multi-layer perceptron on a table: 1000 random samples, your own CSV or NPY files",
-    task: "tabular classification or regression",
+    task: registry::Task::Table,
     toml: include_str!("mlp.toml"),
     train: |layers, start| RECIPE.train_here(layers, start, train::<Autodiff<Selected>>),
     plan: |layers, _| plan(RECIPE.resolve(layers)?),
@@ -73,14 +73,14 @@ fn train<B: AutodiffBackend>(
     config.training.choose_arithmetic::<B>(device)?;
 
     // The data.
-    let splits = read(&config, seed)?;
+    let splits = read(&config)?;
     start.keep_apart(&splits.shared)?;
     let source = config.data.source_hash().map_err(Failure::user_data)?;
     let data = DataHashes { samples: splits.fingerprint(), source };
     let TableSplits { train, validation, test, preprocessing, mut notes, skipped, .. } = splits;
     let (labels, classes) = (train.targets.labels(), preprocessing.target.classes());
     refuse_classes_of_values(&config, &preprocessing)?;
-    notes.extend(config.data.class_weights.note(labels, classes));
+    notes.extend(notes_on_settings(&config, &preprocessing, labels));
     let class_weights = ClassWeights::new(config.data.class_weights, labels, classes.len(), device);
     let batching = start.shared(config.training.batching(config.data.order.unwrap_or_default()));
     let train = TableLoader::<B>::new(train, preprocessing.task(), batching, device)?;
@@ -123,6 +123,20 @@ fn train<B: AutodiffBackend>(
     run.finish(trained, &description, test)
 }
 
+/// What the user should know of the settings for these rows, a sentence each.
+///
+/// - `labels`: of the rows to train on
+fn notes_on_settings(
+    config: &Config<TableData, Model>,
+    rows: &TablePreprocessing,
+    labels: &[u32],
+) -> impl Iterator<Item = String> {
+    let without_effect = config.model.embedding.is_some() && rows.indexed().is_empty();
+    let note = without_effect
+        .then(|| "`model.embedding` has no effect: no column is categorical".to_owned());
+    note.into_iter().chain(config.data.class_weights.note(labels, rows.target.classes()))
+}
+
 /// Refuses settings that are for classes where the target is a value.
 fn refuse_classes_of_values(
     config: &Config<TableData, Model>,
@@ -162,12 +176,11 @@ pub fn network(settings: &Model, rows: &TablePreprocessing) -> MlpConfig {
 /// Describes a run without training.
 fn plan(config: Config<TableData, Model>) -> Result<Plan, Failure> {
     let config = with_choices_made(config);
-    let splits = read(&config, config.training.seed)?;
+    let splits = read(&config)?;
     refuse_shared(&splits.shared)?;
     refuse_classes_of_values(&config, &splits.preprocessing)?;
-    let (labels, classes) = (splits.train.targets.labels(), splits.preprocessing.target.classes());
     let mut notes = splits.notes;
-    notes.extend(config.data.class_weights.note(labels, classes));
+    notes.extend(notes_on_settings(&config, &splits.preprocessing, splits.train.targets.labels()));
     let network = network(&config.model, &splits.preprocessing);
     let sample = vec![splits.preprocessing.width()];
     let samples = splits.train.rows();
@@ -209,8 +222,8 @@ pub fn with_choices_made(mut config: Config<TableData, Model>) -> Config<TableDa
 /// # Errors
 ///
 /// Any problem with the data.
-pub fn read(config: &Config<TableData, Model>, seed: u64) -> Result<TableSplits, Failure> {
-    let data = &config.data;
+pub fn read(config: &Config<TableData, Model>) -> Result<TableSplits, Failure> {
+    let (data, seed) = (&config.data, config.training.seed);
     let categories = match config.model.embedding {
         Some(_) => CategoryEncoding::Index,
         None => CategoryEncoding::OneHot,

@@ -12,7 +12,7 @@ use crate::{
     config::SettingsLayer,
     record::{config_of, folder_of},
     run_directory::{CONFIG, ENVIRONMENT, INITIAL},
-    settings::{NO_FILE, WEIGHTS},
+    settings::{WEIGHTS, names_a_file},
     shell::quoted_path,
 };
 
@@ -121,9 +121,7 @@ pub(crate) fn last_named(layers: &[SettingsLayer], key: &str) -> Option<PathBuf>
 
 /// The file that a setting names, if it does.
 fn named(layer: &SettingsLayer, key: &str) -> Option<PathBuf> {
-    let value = layer.value(key)?;
-    let is_file = !value.is_empty() && (key != WEIGHTS || !NO_FILE.contains(&value.as_str()));
-    is_file.then(|| value.into())
+    layer.value(key).filter(|value| names_a_file(key, value)).map(PathBuf::from)
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ use crate::{
     ExitCode, Failure,
     backbone::{Backbone, Model},
     image_set::Progress,
+    numbers::counted,
     weights_file::WeightsFile,
 };
 
@@ -28,8 +29,8 @@ pub(crate) struct Pretrained<B: Backend> {
     pub(crate) origin: PathBuf,
     /// The preprocessing it was trained with, if the weights are of this project.
     preprocessing: Option<ImagePreprocessing>,
-    /// What the user should know if the weights are a whole classifier's.
-    pub(crate) note: Option<String>,
+    /// What the user should know, a sentence each.
+    pub(crate) notes: Vec<String>,
 }
 
 impl<B: Backend> Pretrained<B> {
@@ -69,11 +70,16 @@ impl<B: Backend> Pretrained<B> {
             )
         });
         let preprocessing = description.and_then(preprocessing_of);
+        if let Some(own) = preprocessing.as_ref().filter(|own| own.channels != backbone.channels) {
+            return Err(of_other_channels(&origin, own.channels, backbone.channels));
+        }
+        let notes = note.into_iter().chain(note_on_size(preprocessing.as_ref(), backbone.size));
+        let notes = notes.collect();
         tensors.retain(|name, _| import::is_vgg_feature(name));
         let blank = backbone.build(&Initializer::blank(device));
         let network = weights::load(blank, tensors)
             .map_err(|error| unfitting(&origin, settings.backbone, &error))?;
-        Ok(Some(Self { network, origin, preprocessing, note }))
+        Ok(Some(Self { network, origin, preprocessing, notes }))
     }
 
     /// The backbone's preprocessing: that of its own training, with ImageNet's statistics if the file
@@ -104,10 +110,35 @@ fn another(origin: &Path, description: &Description) -> Failure {
     )
 }
 
+fn of_other_channels(origin: &Path, channels: usize, takes: usize) -> Failure {
+    Failure::new(
+        ExitCode::UserData,
+        format!(
+            "the weights in `{}` are for pictures of {}, and a backbone takes {takes}",
+            origin.display(),
+            counted(channels as u64, "channel")
+        ),
+        format!(
+            "train `vgg-pretrain` with `data.channels={takes}`, which brings grey pictures to them"
+        ),
+    )
+}
+
+/// What the user should know where the weights were trained on pictures of another size.
+fn note_on_size(trained_on: Option<&ImagePreprocessing>, size: usize) -> Option<String> {
+    let [side, _] = trained_on?.size;
+    (side != size).then(|| {
+        format!(
+            "the weights were trained on pictures of {side}x{side}, and these are {size}x{size}; \
+             `--set data.size={side}` makes them alike"
+        )
+    })
+}
+
 /// What a model file of this project says about its images.
 fn preprocessing_of(description: Description) -> Option<ImagePreprocessing> {
     match description.preprocessing {
-        Preprocessing::Image(image) if image.channels == 3 => Some(image),
+        Preprocessing::Image(image) => Some(image),
         _ => None,
     }
 }

@@ -28,7 +28,7 @@ pub struct Recipe {
     /// What it trains, in one line.
     pub summary: &'static str,
     /// The network's task.
-    pub task: &'static str,
+    pub task: Task,
     /// Its settings, complete and commented.
     #[serde(skip)]
     pub toml: &'static str,
@@ -39,6 +39,20 @@ pub struct Recipe {
     /// describes the rest; progress is reported as the task, how much is done, and of how much.
     #[serde(skip)]
     pub(crate) plan: fn(Vec<SettingsLayer>, &mut Progress<'_>) -> Result<Plan, Failure>,
+}
+
+/// What a network is trained to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum Task {
+    /// To predict a column of a table.
+    #[serde(rename = "tabular classification or regression")]
+    Table,
+    /// To tell what is on a picture.
+    #[serde(rename = "image classification")]
+    Images,
+    /// To go on with a text.
+    #[serde(rename = "text generation")]
+    Text,
 }
 
 impl Recipe {
@@ -92,7 +106,7 @@ pub static RECIPES: [&Recipe; 8] = [
 fn usual_name(name: &str) -> Option<&'static str> {
     Some(match name {
         "vgg11" | "vgg13" | "vgg16" | "vgg19" | "transfer" => vgg::RECIPE.name,
-        "lenet" | "lenet5" => cnn::RECIPE.name,
+        "lenet" | "lenet5" => simplenet::RECIPE.name,
         "char-rnn" | "char_rnn" => lstm_char::RECIPE.name,
         "rnn" | "gru" => lstm::RECIPE.name,
         _ => return None,
@@ -107,7 +121,8 @@ fn usual_name(name: &str) -> Option<&'static str> {
 pub fn find(name: &str) -> Result<&'static Recipe, Failure> {
     RECIPES.into_iter().find(|recipe| recipe.name == name).ok_or_else(|| {
         let names = RECIPES.iter().map(|recipe| recipe.name);
-        let help = match usual_name(name).or_else(|| nearest(name, names)) {
+        let lower = name.to_lowercase();
+        let help = match usual_name(&lower).or_else(|| nearest(&lower, names)) {
             Some(near) => format!("did you mean `{near}`?"),
             None => "`recipes list` lists them; the name of a configuration file ends in `.toml`"
                 .to_owned(),

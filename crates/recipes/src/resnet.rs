@@ -13,7 +13,7 @@ use crate::{
     image_set::{ImageSet, Progress},
     initial_weights::{InitialWeights, Initialised},
     plan::Plan,
-    registry::Recipe,
+    registry::{Recipe, Task},
     training_images::TrainingImages,
 };
 
@@ -21,7 +21,7 @@ use crate::{
 pub static RECIPE: Recipe = Recipe {
     name: "resnet",
     summary: "a residual network on small pictures, CIFAR-10's kind",
-    task: "image classification",
+    task: Task::Images,
     toml: include_str!("resnet.toml"),
     train: |layers, start| RECIPE.train_here(layers, start, train::<Autodiff<Selected>>),
     plan: |layers, progress| plan(RECIPE.resolve(layers)?, progress),

@@ -34,7 +34,7 @@ pub(crate) struct Run<'a> {
     files: Option<RunDirectory>, // none where another process writes them
     recipe: String,
     data: DataHashes,
-    rests_on: BTreeMap<String, String>, // hashes of the data and of what else the result depends on
+    rests_on: BTreeMap<String, String>, // hashes of what else the result depends on
     seed: u64,
     batch_size: usize,
     micro_batch: Option<usize>,
@@ -102,7 +102,7 @@ impl<'a> Start<'a> {
             files,
             recipe: config.recipe.clone(),
             data: data.clone(),
-            rests_on: BTreeMap::from([("its data".to_owned(), data.samples.clone())]),
+            rests_on: BTreeMap::new(),
             seed: config.training.seed,
             batch_size: config.training.batch_size,
             micro_batch: config.training.micro_batch,
@@ -183,8 +183,10 @@ impl Run<'_> {
         self.notes.extend(memory.bytes(0).advice(device::memory_bytes()));
         let of_sample = self.frozen.training_multiply_adds(&layers);
         let losses = architecture.losses_of_a_sample(sample) as f64;
+        let mut rests_on = self.rests_on.clone();
+        rests_on.insert("its data".to_owned(), self.data.samples.clone());
         TrainerConfig {
-            rests_on: self.rests_on.clone(),
+            rests_on,
             work: self.work(of_sample / losses),
             group: self.group(),
             ..config

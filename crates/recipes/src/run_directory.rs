@@ -2,7 +2,8 @@
 
 use std::{
     error::Error,
-    fs, io, mem,
+    fs::{self, File},
+    io, mem,
     path::{Path, PathBuf},
     thread,
     time::{Duration, Instant},
@@ -13,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use store::{
     AppendLog, FileLock, StoreError, TensorFile, create_directory, create_new_directory,
-    is_unfinished, remove, whole_lines, write_whole,
+    is_unfinished, remove, sha256_hex_of, whole_lines, write_whole,
 };
 use training::{Event, Keeper, Observer, ObserverError};
 
@@ -49,6 +50,11 @@ const LOCK: &str = ".lock";
 /// Attempts to take the lock, and the pause between them: [`is_in_use`] holds it for a moment.
 const LOCK_ATTEMPTS: usize = 5;
 const ASKING: Duration = Duration::from_millis(10);
+
+/// The hash of a run's model as it is, if there is one.
+pub(crate) fn model_hash(run: &Path) -> Option<String> {
+    File::open(run.join(MODEL)).and_then(sha256_hex_of).ok()
+}
 
 /// A configuration in the two forms that a run stores.
 #[derive(Debug)]
@@ -188,7 +194,7 @@ impl RunDirectory {
         }
         self.scalars_bytes = mark.map_or(0, |mark| mark.scalars_bytes);
         if self.config.settings.pointer("/output/tensorboard") == Some(&Value::Bool(true)) {
-            self.scalars = Some(Scalars::open(&self.path, self.scalars_bytes)?);
+            self.scalars = Some(Scalars::open(&self.path, self.scalars_bytes, &mut self.lost)?);
         }
         Ok(())
     }

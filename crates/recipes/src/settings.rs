@@ -2,12 +2,12 @@
 
 use std::{collections::BTreeMap, path::Path};
 
+use data::toml_key;
 use serde_json::Value;
 use training::EndStatus;
 
 use crate::{
     ExitCode, Failure, Summary,
-    config::in_quotes_if_needed,
     paths::PATHS,
     run_directory::CONFIG,
     shell::{quoted, quoted_path},
@@ -34,7 +34,13 @@ const FREE_TABLE: &str = "checkpoint.";
 /// Free where it names a file before and after: frozen weights are compared by their hash, and the run
 /// keeps those that it began with.
 pub(crate) const WEIGHTS: &str = "model.weights";
+/// What [`WEIGHTS`] may be besides a path.
 pub(crate) const NO_FILE: [&str; 3] = ["shipped", "imagenet", "none"];
+
+/// Whether the value of a setting that takes a path is one.
+pub(crate) fn names_a_file(key: &str, value: &str) -> bool {
+    !value.is_empty() && (key != WEIGHTS || !NO_FILE.contains(&value))
+}
 
 const EPOCHS: &str = "training.epochs";
 const MAX_STEPS: &str = "training.max_steps";
@@ -94,8 +100,8 @@ fn refuse_changed(
         (key.as_str(), began_with.get(key).unwrap_or(&none), now.get(key).unwrap_or(&none))
     });
     let refused = values.filter(|&(key, then, now)| {
-        let free =
-            may_be_changed(key) && (key != WEIGHTS || [then, now].into_iter().all(names_a_file));
+        let is_file = |value: &Value| value.as_str().is_some_and(|path| names_a_file(key, path));
+        let free = may_be_changed(key) && (key != WEIGHTS || (is_file(then) && is_file(now)));
         !same(then, now) && !free
     });
     let refused: Vec<(&str, &Value, &Value)> = refused.collect();
@@ -158,10 +164,6 @@ pub(crate) fn may_change() -> Vec<String> {
     all.map(|name| format!("`{name}`")).collect()
 }
 
-fn names_a_file(weights: &Value) -> bool {
-    weights.as_str().is_some_and(|weights| !NO_FILE.contains(&weights))
-}
-
 /// How to end an unfinished run where it is, to be appended to the help on how to go on; empty where
 /// it has no checkpoint.
 pub(crate) fn or_end_it(directory: &Path, steps: Option<u64>) -> String {
@@ -212,7 +214,7 @@ pub(crate) fn leaves(value: &Value) -> BTreeMap<String, Value> {
         match value {
             Value::Object(table) => {
                 let inner = table.iter().map(|(name, value)| {
-                    let name = in_quotes_if_needed(name);
+                    let name = toml_key(name);
                     match key.as_str() {
                         "" => (name.into_owned(), value),
                         key => (format!("{key}.{name}"), value),

@@ -25,13 +25,21 @@ pub(crate) struct Scalars {
 
 impl Scalars {
     /// The file of the run in `directory`, truncated to its first `length` bytes, or a new one for none
-    /// or where it has lost its end.
-    pub(crate) fn open(directory: &Path, length: u64) -> Result<Self, StoreError> {
+    /// or where it has lost its end; what is lost then goes to `lost`, as a sentence.
+    pub(crate) fn open(
+        directory: &Path,
+        length: u64,
+        lost: &mut Vec<String>,
+    ) -> Result<Self, StoreError> {
         let folder = directory.join("tb");
         let path = folder.join(FILE);
         let found = fs::metadata(&path).map_or(0, |file| file.len());
         if length > 0 && found >= length {
             return Ok(Self { log: AppendLog::reopen(&path, length)? });
+        }
+        if length > 0 {
+            let path = path.display();
+            lost.push(format!("`{path}` lacks curves from before, and begins anew"));
         }
         create_directory(&folder)?;
         remove(&path)?;
@@ -203,11 +211,12 @@ mod tests {
     fn curves_go_on_where_they_were_synced() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("tb").join(FILE);
-        let mut scalars = Scalars::open(folder.path(), 0).unwrap();
+        let mut lost = Vec::new();
+        let mut scalars = Scalars::open(folder.path(), 0, &mut lost).unwrap();
         scalars.append(&epoch(3, 0.0)).unwrap();
         let length = scalars.sync().unwrap();
         scalars.append(&epoch(4, 2.0)).unwrap();
-        let mut scalars = Scalars::open(folder.path(), length).unwrap();
+        let mut scalars = Scalars::open(folder.path(), length, &mut lost).unwrap();
         scalars.append(&epoch(5, 3.0)).unwrap();
         let values =
             |loss| vec![("train/epoch_loss".to_owned(), 0.5), ("validation/loss".to_owned(), loss)];
@@ -216,8 +225,9 @@ mod tests {
         // A run without curves gets some when it resumes, and one whose curves were removed.
         for length in [0, 100] {
             fs::remove_dir_all(folder.path().join("tb")).unwrap();
-            Scalars::open(folder.path(), length).unwrap();
+            Scalars::open(folder.path(), length, &mut lost).unwrap();
             assert_eq!(read(&path), [(0, vec![])]);
+            assert_eq!(lost.len(), usize::from(length > 0));
         }
     }
 }

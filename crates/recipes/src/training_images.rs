@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::{
     Failure, Start,
-    config::ImageConfig,
+    config::{ImageConfig, Normalise},
     environment::DataHashes,
     image_evaluation::{ImageEvaluation, ImageLoss},
     image_set::ImageSet,
@@ -56,18 +56,21 @@ impl<B: AutodiffBackend> TrainingImages<B> {
         let ImageConfig { data, augment, training, .. } = config;
         start.keep_apart(&images.shared)?;
         let classes = images.classes().to_vec();
-        let mut preprocessing = start.do_first(|progress| images.preprocessing(data, progress))?;
+        let shape = images.train.shape();
+        let own = weights.as_ref().and_then(|weights| weights.preprocessing(shape, data.resize));
+        let plain = ImagePreprocessing::identity(shape, data.resize);
+        let differs =
+            |own: &ImagePreprocessing| data.normalise == Normalise::Measured || *own != plain;
+        let note = "pixels are normalised as for these weights";
+        let normalised = own.as_ref().is_some_and(differs).then(|| note.to_owned());
+        let preprocessing = match own {
+            Some(own) => own,
+            None => start.do_first(|progress| images.preprocessing(data, progress))?,
+        };
         let ImageSet { hashes, mut notes, skipped, .. } = images;
         notes.extend(config.notes(&*images.train));
-        if let Some(weights) = &weights {
-            notes.push(weights.note(&classes));
-            if let Some(own) =
-                weights.preprocessing(&preprocessing).filter(|own| *own != preprocessing)
-            {
-                notes.push("pixels are normalised as for these weights".to_owned());
-                preprocessing = own;
-            }
-        }
+        notes.extend(weights.as_ref().map(|weights| weights.note(&classes)));
+        notes.extend(normalised);
         let loss = ImageLoss::new(config, &*images.train, device);
         let evaluation =
             |split| ImageEvaluation::new(split, config, &preprocessing, &start.group, device);

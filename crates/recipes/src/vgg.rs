@@ -25,7 +25,7 @@ use crate::{
     image_set::{ImageSet, Progress, bytes_on_device},
     plan::{FrozenLayers, Outline, Plan},
     pretrained::Pretrained,
-    registry::Recipe,
+    registry::{Recipe, Task},
     weights_file::note_on_division,
 };
 
@@ -33,7 +33,7 @@ use crate::{
 pub static RECIPE: Recipe = Recipe {
     name: "vgg",
     summary: "transfer learning: a new head on a pretrained network, for few pictures",
-    task: "image classification",
+    task: Task::Images,
     toml: include_str!("vgg.toml"),
     train: |layers, start| RECIPE.train_here(layers, start, train::<Autodiff<Selected>>),
     plan: |layers, progress| plan(RECIPE.resolve(layers)?, progress),
@@ -81,11 +81,13 @@ fn train<B: AutodiffBackend>(
     notes.extend(note);
     notes.extend(config.notes(&*images.train));
     let keeps = settings.keeps(frozen_blocks, &frozen.shape, samples, data.residency, &mut notes);
+    let keeps_training = keeps && !changes_images(augment);
+    notes.extend(Model::note_on_kept(data.residency).filter(|_| keeps_training));
     let split = Split {
         images: images.train,
         batching: training.batching(data.order),
         augmentation: Augmentation::new(augment, &preprocessing, seed, device),
-        keeps: keeps && !changes_images(augment),
+        keeps: keeps_training,
     };
     let forward = |images: Tensor<B, 4>| Tensor::from_inner(frozen.forward(images.inner()));
     let (train, note) = frozen.open(split, &forward, data, &mut start)?;
@@ -169,7 +171,7 @@ fn frozen_and_trained<B: AutodiffBackend>(
         let frozen = Frozen::new(blank.split(0).0, preprocessing, device);
         return Ok((frozen, backbone.init::<B>(training.seed, device)));
     };
-    images.notes.extend(pretrained.note.clone());
+    images.notes.extend(pretrained.notes.clone());
     images.notes.extend(note_on_division(&pretrained.origin, &images.hashes));
     let preprocessing = pretrained.preprocessing(images.train.shape(), data.resize);
     let frozen_blocks = settings.frozen_blocks(backbone);
@@ -220,7 +222,7 @@ fn plan(mut config: ImageConfig<Model>, progress: &mut Progress<'_>) -> Result<P
     if settings.weights != "imagenet" {
         let (device, _) = device::open()?;
         let pretrained = Pretrained::<Selected>::open(settings, &backbone, progress, &device)?;
-        notes.extend(pretrained.and_then(|pretrained| pretrained.note));
+        notes.extend(pretrained.into_iter().flat_map(|pretrained| pretrained.notes));
     }
 
     let frozen_blocks = settings.frozen_blocks(&backbone);
@@ -236,6 +238,7 @@ fn plan(mut config: ImageConfig<Model>, progress: &mut Progress<'_>) -> Result<P
         settings.keeps(frozen_blocks, shape, images.samples(), data.residency, &mut notes)
     });
     let kept = keeps && !changes_images(augment);
+    notes.extend(Model::note_on_kept(data.residency).filter(|_| kept));
 
     let samples = images.train.labels().len();
     let row = features.map_or(0, |shape| shape.iter().product::<usize>()) + 1; // and the label

@@ -17,6 +17,13 @@ pub(super) struct Entry {
     pub(super) percent_of_peak: Option<f64>,
     pub(super) percent_of_bandwidth: Option<f64>,
     pub(super) peak_memory_bytes: Option<f64>,
+    pub(super) memory_growth_bytes: Option<f64>,
+    /// A share of the time.
+    pub(super) data_wait: Option<f64>,
+    /// Of each of several ranks.
+    pub(super) efficiency: Option<f64>,
+    /// A share of the time.
+    pub(super) communication_wait: Option<f64>,
     #[serde(default)]
     pub(super) peers: Vec<Peer>,
     #[serde(default)]

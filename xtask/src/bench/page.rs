@@ -126,8 +126,8 @@ fn against_cpu(all: &[Results], shown: &[Vec<Entry>]) -> String {
 }
 
 fn table(entries: &[Entry]) -> String {
-    let mut table = "| name | machine | threads | batch | median | spread | samples/s | of peak | of bandwidth | memory | peers: time, ratio, memory |\n\
-                     |---|---|--:|--:|--:|--:|--:|--:|--:|--:|---|\n"
+    let mut table = "| name | machine | threads | batch | median | spread | samples/s | of peak | of bandwidth | memory | also | peers: time, ratio, memory |\n\
+                     |---|---|--:|--:|--:|--:|--:|--:|--:|--:|---|---|\n"
         .to_owned();
     let megabytes = |bytes: f64| format!("{:.0} MB", bytes / 1e6);
     for entry in entries.iter().filter(|entry| entry.median_seconds > 0.0) {
@@ -147,12 +147,25 @@ fn table(entries: &[Entry]) -> String {
             cell(entry.percent_of_peak, |percent| format!("{percent:.1} %")),
             cell(entry.percent_of_bandwidth, |percent| format!("{percent:.1} %")),
             cell(entry.peak_memory_bytes, megabytes),
+            also(entry),
             peers.join("; "),
         ];
         // Writing to a `String` cannot fail.
         let _ = writeln!(table, "| {} |", cells.join(" | "));
     }
     table
+}
+
+/// What is measured beside the time in some benchmarks.
+fn also(entry: &Entry) -> String {
+    let percent = |share: f64| format!("{:.1} %", 100.0 * share);
+    let told = [
+        entry.memory_growth_bytes.map(|bytes| format!("memory grew by {:.1} MB", bytes / 1e6)),
+        entry.data_wait.map(|share| format!("data wait {}", percent(share))),
+        entry.efficiency.map(|share| format!("efficiency {}", percent(share))),
+        entry.communication_wait.map(|share| format!("communication wait {}", percent(share))),
+    ];
+    told.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 /// README's table of a device, with a column for each peer: the entries that have peers and were
@@ -216,7 +229,7 @@ pub(super) mod tests {
         {"name": "mlp-step", "threads": 2, "batch": 40,
          "median_seconds": 5.61e-5, "spread": 2e-6, "samples_per_second": 713012.5, "flops": 20000,
          "percent_of_peak": 3.25, "percent_of_bandwidth": 1.5, "peak_memory_bytes": 30000000,
-         "peers": [
+         "memory_growth_bytes": -65536, "data_wait": 0.042, "efficiency": 0.9, "peers": [
          {"name": "pytorch", "version": "2.15", "median_seconds": 1e-4, "ratio": 1.783,
          "peak_memory_bytes": 60000000},
          {"name": "tensorflow", "version": "2.21", "median_seconds": 2e-4, "ratio": 3.565}]},
@@ -234,8 +247,8 @@ pub(super) mod tests {
             rows,
             [
                 "| mlp-step | cpu | 2 | 40 | 56.1 µs | 2.0 µs | 713012 | 3.2 % | 1.5 % | 30 MB | \
-                 pytorch 100.0 µs, 1.78, 60 MB; tensorflow 200.0 µs, 3.56 |",
-                "| start | cpu |  |  | 1.50 s | 40.00 ms |  |  |  |  |  |",
+                 memory grew by -0.1 MB, data wait 4.2 %, efficiency 90.0 % | pytorch 100.0 µs, 1.78, 60 MB; tensorflow 200.0 µs, 3.56 |",
+                "| start | cpu |  |  | 1.50 s | 40.00 ms |  |  |  |  |  |  |",
             ]
         );
     }

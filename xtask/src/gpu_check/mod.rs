@@ -258,7 +258,7 @@ impl Check<'_> {
         let mut evaluation = 0.0_f64;
         for run in [&cpu_run, &gpu_run] {
             let (there, here) = (measure(&self.gpu, run)?, measure(&self.cpu, run)?);
-            evaluation = evaluation.max(outcome::relative(there, here));
+            evaluation = outcome::largest(evaluation, outcome::relative(there, here));
         }
 
         let arguments = ["verify-resume", recipe, "--steps", &steps, "--json"];

@@ -26,10 +26,12 @@ impl Outcome {
         let file = fs::read(run.join("model.safetensors")).context("no model.safetensors")?;
         let tensors = SafeTensors::deserialize(&file).context("model.safetensors")?;
         let float = |bytes: &[u8]| f32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-        let floats = tensors.tensors().into_iter().filter(|(_, view)| view.dtype() == Dtype::F32);
-        let weights = floats
-            .map(|(name, view)| (name, view.data().chunks_exact(4).map(float).collect()))
-            .collect();
+        let mut weights = BTreeMap::new();
+        for (name, view) in tensors.tensors() {
+            ensure!(view.dtype() == Dtype::F32, "`{name}` is not f32");
+            weights.insert(name, view.data().chunks_exact(4).map(float).collect());
+        }
+        ensure!(!weights.is_empty(), "the model has no weights");
         Ok(Self { losses, weights })
     }
 
@@ -68,7 +70,7 @@ impl Outcome {
 }
 
 /// The larger of two values; NaN is larger than any.
-fn largest(a: f64, b: f64) -> f64 {
+pub(super) fn largest(a: f64, b: f64) -> f64 {
     if a.is_nan() || b.is_nan() { f64::NAN } else { a.max(b) }
 }
 

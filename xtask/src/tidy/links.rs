@@ -1,12 +1,12 @@
-//! Links in Markdown files to other files of the repository lead to existing ones.
+//! Links in Markdown files to files of the repository, and to their headings, lead to existing ones.
 
-use crate::tidy::{Finding, Tree};
+use crate::tidy::{Finding, Tree, tree::File};
 
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for file in tree.with_extension("md") {
         for (line, target) in links(&file.text) {
-            let Some(problem) = problem(tree, file.folder(), target) else {
+            let Some(problem) = problem(tree, file, target) else {
                 continue;
             };
             findings.push(Finding {
@@ -20,18 +20,45 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// What is wrong with a link from a file in `folder`, if anything.
-fn problem(tree: &Tree, folder: &str, target: &str) -> Option<&'static str> {
-    let path = target.split(['#', '?']).next().unwrap_or_default();
-    let is_elsewhere = target.contains("://") || target.starts_with("mailto:");
-    if is_elsewhere || path.is_empty() {
+/// What is wrong with a link in a file, if anything.
+fn problem(tree: &Tree, file: &File, target: &str) -> Option<&'static str> {
+    if target.contains("://") || target.starts_with("mailto:") {
         return None;
     }
-    match resolve(folder, path) {
-        None => Some("leaves the repository"),
-        Some(path) if !tree.contains(&path) => Some("leads to no file"),
-        Some(_) => None,
+    let (path, anchor) = target.split_once('#').unwrap_or((target, ""));
+    let path = match path {
+        "" => Some(file.path.clone()),
+        path => resolve(file.folder(), path),
+    };
+    let Some(path) = path else { return Some("leaves the repository") };
+    if !tree.contains(&path) {
+        return Some("leads to no file");
     }
+    let mut texts = tree.with_extension("md").filter(|other| other.path == path);
+    let has_heading = |text: &str| headings(text).any(|heading| heading == anchor);
+    let is_lost = !anchor.is_empty() && texts.any(|other| !has_heading(&other.text));
+    is_lost.then_some("leads to no heading")
+}
+
+/// The headings of a Markdown file, as a link names them.
+fn headings(text: &str) -> impl Iterator<Item = String> {
+    let name = |line: &str| {
+        let title = line.strip_prefix('#')?.trim_start_matches('#').strip_prefix(' ')?;
+        let is_kept = |letter: &char| letter.is_alphanumeric() || " -_".contains(*letter);
+        let letters: String = title.trim().to_lowercase().chars().filter(is_kept).collect();
+        Some(letters.replace(' ', "-"))
+    };
+    prose(text).filter_map(move |(_, line)| name(line))
+}
+
+/// The lines that are not code, with their numbers.
+fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut in_code = false;
+    (1..).zip(text.lines()).filter(move |(_, line)| {
+        let is_fence = line.trim_start().starts_with("```");
+        in_code ^= is_fence;
+        !in_code && !is_fence
+    })
 }
 
 /// `path` from the repository's root; `None` where it leaves the repository.
@@ -52,17 +79,10 @@ fn resolve(folder: &str, path: &str) -> Option<String> {
 
 /// The targets of the inline links `[text](target)` and the definitions `[label]: target`, with
 /// their lines; code is skipped.
-fn links(text: &str) -> Vec<(usize, &str)> {
-    let mut found = Vec::new();
-    let mut in_code = false;
-    for (number, line) in (1..).zip(text.lines()) {
-        if line.trim_start().starts_with("```") {
-            in_code = !in_code;
-        } else if !in_code {
-            found.extend(line_targets(line).into_iter().map(|target| (number, target)));
-        }
-    }
-    found
+fn links(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    prose(text).flat_map(|(number, line)| {
+        line_targets(line).into_iter().map(move |target| (number, target))
+    })
 }
 
 fn line_targets(line: &str) -> Vec<&str> {
@@ -89,7 +109,7 @@ mod tests {
     #[track_caller]
     fn problems(text: &str) -> Vec<String> {
         let findings = check(&Tree::from([
-            ("README.md", ""),
+            ("README.md", "# Project\n```\n# install\n```\n## On several devices, or `machines`\n"),
             ("crates/data/src/lib.rs", ""),
             ("crates/data/README.md", text),
         ]));
@@ -101,8 +121,8 @@ mod tests {
 
     #[test]
     fn links_that_lead_somewhere() {
-        let text = "[up](../../README.md#install), [code](src/lib.rs), [crate](../data/)\n\
-                    [here](#below) [web](https://example.org/x) [root](/README.md \"Title\")\n\
+        let text = "[up](../../README.md#on-several-devices-or-machines), [code](src/lib.rs), [crate](../data/)\n\
+                    # Below\n[here](#below) [web](https://example.org/x) [root](/README.md \"Title\")\n\
                     `[code](nowhere)`\n\
                     ```\n[more code](nowhere)\n```\n\
                     [label]: <src/lib.rs>\n";
@@ -111,13 +131,16 @@ mod tests {
 
     #[test]
     fn links_that_do_not() {
-        let text = "![picture](loss.svg) and [data](../../../shared/data)\n\n[label]: gone.md\n";
+        let text = "![picture](loss.svg) and [data](../../../shared/data)\n\n[label]: gone.md\n\
+                    [up](../../README.md#install) [here](#above)\n";
         assert_eq!(
             problems(text),
             [
                 "1: the link to `loss.svg` leads to no file",
                 "1: the link to `../../../shared/data` leaves the repository",
                 "3: the link to `gone.md` leads to no file",
+                "4: the link to `../../README.md#install` leads to no heading",
+                "4: the link to `#above` leads to no heading",
             ]
         );
     }

@@ -51,7 +51,8 @@ pub(super) fn stages(_: &Options) -> anyhow::Result<Vec<Trial>> {
         Trial::new(format!("stage/{recipe}/{name}"), &[], What::Stage { stage, recipe, settings })
     };
     let decode = What::Stage { stage: Stage::Decode, recipe: "cnn", settings: Vec::new() };
-    let mut stages = vec![Trial::new("stage/decode", &[], decode)];
+    let decode = Trial { threads: Some(1), ..Trial::new("stage/decode", &[], decode) };
+    let mut stages = vec![decode];
     stages.push(of("cnn", Stage::Upload, "upload"));
     stages.push(of("resnet", Stage::Upload, "upload"));
     stages.push(of("resnet", Stage::Augment, "augment")); // `cnn` has no augmentation by default

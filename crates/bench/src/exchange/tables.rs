@@ -12,7 +12,7 @@ pub(super) fn mlp(settings: &[String], batches: usize) -> anyhow::Result<Exchang
     let config = mlp::with_choices_made(mlp::RECIPE.resolve(SettingsLayer::sets(settings))?);
     let device = Device::default();
     let (seed, batch_size) = (config.training.seed, config.training.batch_size);
-    let splits = mlp::read(&config, seed)?;
+    let splits = mlp::read(&config)?;
     let batching = Batching::new(config.data.order.unwrap_or_default(), seed, batch_size);
     let task = splits.preprocessing.task();
     let loader = TableLoader::<Selected>::new(splits.train, task, batching, &device)?;

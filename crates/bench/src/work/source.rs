@@ -207,7 +207,8 @@ fn images(source: Arc<dyn ImageSource>, device: &Device) -> anyhow::Result<Epoch
     let augmentation = Augmentation::<Selected>::new(&nothing, &preprocessing, 0, device);
     // From the host: what lies on the device would not be read again.
     let residency = Residency::Host;
-    let loader = ImageLoader::<Selected>::new(source, batching(), residency, 2, device)?;
+    let workers = backend::device::threads();
+    let loader = ImageLoader::<Selected>::new(source, batching(), residency, workers, device)?;
     Ok(Box::new(move |epoch| {
         let mut samples = 0;
         for batch in loader.batches(epoch, 0) {

@@ -70,6 +70,9 @@ impl Default for AugmentOptions {
     }
 }
 
+/// Above the sides of any picture, and far below what could overflow.
+const MOST_PIXELS: usize = 1 << 16;
+
 impl AugmentOptions {
     /// Every key whose value cannot be, with what it must be.
     pub fn mistakes(&self) -> Vec<(&'static str, &'static str)> {
@@ -77,6 +80,9 @@ impl AugmentOptions {
         let [least, greatest] = self.scale;
         let fraction = "between 0 and 1";
         let not_negative = "a number of at least 0";
+        // Of less, the logarithms of gamma variates overflow.
+        let concentration = |value: f64| value == 0.0 || (1e-300..=f64::MAX).contains(&value);
+        let concentrated = "0, or a number of at least 1e-300";
         let conditions = [
             ("random_resized_crop", within(self.random_resized_crop, 1.0), fraction),
             ("horizontal_flip", within(self.horizontal_flip, 1.0), fraction),
@@ -94,8 +100,9 @@ impl AugmentOptions {
             ("saturation", within(self.saturation, f64::MAX), not_negative),
             ("hue", within(self.hue, 0.5), "between 0 and 0.5"),
             ("grey", within(self.grey, 1.0), fraction),
-            ("mixup", within(self.mixup, f64::MAX), not_negative),
-            ("cutmix", within(self.cutmix, f64::MAX), not_negative),
+            ("mixup", concentration(self.mixup), concentrated),
+            ("cutmix", concentration(self.cutmix), concentrated),
+            ("cutout", self.cutout <= MOST_PIXELS, "at most 65536 pixels"),
             (
                 "label_smoothing",
                 (0.0..1.0).contains(&self.label_smoothing),
@@ -106,6 +113,7 @@ impl AugmentOptions {
                 self.crop_padding == 0 || self.random_resized_crop == 0.0,
                 "0 beside `random_resized_crop`",
             ),
+            ("crop_padding", self.crop_padding <= MOST_PIXELS, "at most 65536 pixels"),
         ];
         let wrong = conditions.into_iter().filter(|&(_, holds, _)| !holds);
         wrong.map(|(key, _, expected)| (key, expected)).collect()
@@ -135,5 +143,14 @@ mod tests {
         };
         let keys: Vec<_> = options.mistakes().into_iter().map(|(key, _)| key).collect();
         assert_eq!(keys, ["horizontal_flip", "scale", "hue", "crop_padding"]);
+
+        let mistakes = |options: AugmentOptions| options.mistakes();
+        let pixels = "at most 65536 pixels";
+        let padded = AugmentOptions { crop_padding: usize::MAX / 2, ..Default::default() };
+        assert_eq!(mistakes(padded), [("crop_padding", pixels)]);
+        let cut = AugmentOptions { cutout: usize::MAX, ..Default::default() };
+        assert_eq!(mistakes(cut), [("cutout", pixels)]);
+        let mixed = AugmentOptions { mixup: 1e-310, cutmix: 1e-4, ..Default::default() };
+        assert_eq!(mistakes(mixed), [("mixup", "0, or a number of at least 1e-300")]);
     }
 }

@@ -133,7 +133,7 @@ impl<B: Backend> TableTargets<B> {
     pub fn binary(self) -> Tensor<B, 1> {
         match self {
             Self::Binary(labels) => labels,
-            Self::Classes(_) | Self::Values(_) => panic!("targets of a binary task"),
+            Self::Classes(_) | Self::Values(_) => panic!("these are not targets of a binary task"),
         }
     }
 
@@ -145,7 +145,9 @@ impl<B: Backend> TableTargets<B> {
     pub fn classes(self) -> Tensor<B, 1, Int> {
         match self {
             Self::Classes(labels) => labels,
-            Self::Binary(_) | Self::Values(_) => panic!("targets of a multiclass task"),
+            Self::Binary(_) | Self::Values(_) => {
+                panic!("these are not targets of a multiclass task")
+            }
         }
     }
 
@@ -157,7 +159,7 @@ impl<B: Backend> TableTargets<B> {
     pub fn values(self) -> Tensor<B, 1> {
         match self {
             Self::Values(values) => values,
-            Self::Binary(_) | Self::Classes(_) => panic!("targets of a regression"),
+            Self::Binary(_) | Self::Classes(_) => panic!("these are not targets of a regression"),
         }
     }
 

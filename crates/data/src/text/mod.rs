@@ -23,6 +23,7 @@
 mod corpus;
 mod error;
 mod files;
+mod known;
 mod options;
 pub(crate) mod tokens;
 
@@ -38,6 +39,7 @@ use crate::{DataError, SharedFiles, Vocabulary, shared, split};
 pub use self::{
     corpus::Corpus,
     error::TextError,
+    known::{KnownText, known_text},
     options::TextOptions,
     streams::Streams,
     tokens::Tokens,

@@ -16,6 +16,7 @@ use super::{
     eval::EvalArguments,
     export::ExportArguments,
     generate::GenerateArguments,
+    given_data::{inspecting, training_on},
     inspect::InspectArguments,
     lr_find::LrFindArguments,
     other_programs,
@@ -23,7 +24,7 @@ use super::{
     predict::PredictArguments,
     report::ReportArguments,
     resume::ResumeArguments,
-    train::{TrainArguments, with_data},
+    train::TrainArguments,
     verify_resume::VerifyArguments,
 };
 use crate::{
@@ -32,7 +33,6 @@ use crate::{
     console::ProgressMode,
     registry::{self, Recipe},
     settings::may_be_changed,
-    shell::quoted_path,
 };
 
 /// Train neural networks on your own data, on the CPU or a GPU.
@@ -144,6 +144,7 @@ Examples:
     #[command(after_help = "\
 Examples:
   recipes compare runs/first runs/second
+  recipes compare runs/* --sort validation_accuracy
   recipes compare runs/seed-* --output seeds.html")]
     Compare(CompareArguments),
     /// Copy a recipe's settings, with comments, to a file for editing
@@ -318,7 +319,7 @@ fn data_given(error: &clap::Error, rendered: &str, recipe: Option<&Recipe>) -> O
     let given = error.get(ContextKind::InvalidArg).map(ContextValue::to_string)?;
     let command = TAKE_RECIPES.into_iter().find(|command| is_of(rendered, &[command]))?;
     let is_surplus = error.kind() == ErrorKind::UnknownArgument;
-    let arguments = if is_surplus { with_data(Path::new(&given), recipe) } else { None };
+    let arguments = if is_surplus { training_on(Path::new(&given), recipe) } else { None };
     arguments.map(|arguments| format!("recipes {command} {arguments}"))
 }
 
@@ -326,16 +327,8 @@ fn data_given(error: &clap::Error, rendered: &str, recipe: Option<&Recipe>) -> O
 fn source_left_out(error: &clap::Error) -> Option<String> {
     let of = |kind| error.get(kind).map(ContextValue::to_string);
     let (argument, given) = (of(ContextKind::InvalidArg)?, of(ContextKind::InvalidValue)?);
-    let path = Path::new(&given);
-    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
-    let source = match extension.to_ascii_lowercase().as_str() {
-        _ if argument != "<SOURCE>" => return None,
-        "csv" | "tsv" => "csv",
-        "txt" => "text",
-        _ if path.is_dir() => "image-folder",
-        _ => return None,
-    };
-    Some(format!("recipes data inspect {source} {}", quoted_path(path)))
+    let arguments = inspecting(Path::new(&given)).filter(|_| argument == "<SOURCE>")?;
+    Some(format!("recipes data inspect {arguments}"))
 }
 
 /// Whether an error is about one of these commands.
@@ -360,11 +353,24 @@ fn setting_for(error: &clap::Error, rendered: &str, recipe: Option<&Recipe>) -> 
     let name = usual_name(&name);
     let recipes = registry::RECIPES.into_iter();
     let recipes = recipes.filter(|other| recipe.is_none_or(|recipe| recipe.name == other.name));
-    let mut keys: Vec<String> = recipes.flat_map(|recipe| recipe.settings().into_keys()).collect();
-    keys.retain(|key| key == name || key.rsplit('.').next() == Some(name));
+    let keys: Vec<String> = recipes.flat_map(|recipe| recipe.settings().into_keys()).collect();
+    let called = |name: &str| {
+        let keys = keys.iter().filter(|key| *key == name || last_part(key) == name);
+        keys.cloned().collect::<Vec<_>>()
+    };
+    let mut keys_meant = called(name);
+    if keys_meant.is_empty() {
+        // One for several, or several for one.
+        keys_meant = called(&name.strip_suffix('s').map_or(format!("{name}s"), str::to_owned));
+    }
     // Where several tables have such a key, `[training]`'s is meant most often.
-    let key = keys.into_iter().min_by_key(|key| !key.starts_with("training."))?;
+    let key = keys_meant.into_iter().min_by_key(|key| !key.starts_with("training."))?;
     Some(format!("{key}={value}"))
+}
+
+/// `epochs` of `training.epochs`.
+fn last_part(key: &str) -> &str {
+    key.rsplit('.').next().unwrap_or(key)
 }
 
 #[cfg(test)]
@@ -402,6 +408,8 @@ mod tests {
         assert!(help("train mlp epochs=5").contains("`--set training.epochs=5`"));
         assert!(help("train mlp data.target=-1").contains("`--set data.target=-1`"));
         assert!(help("train mlp --lr 5").contains("`--set optimizer.learning_rate=..`"));
+        assert!(help("plan cnn --epoch 5").contains("`--set training.epochs=..`"));
+        assert!(help("train mlp --class-weight 5").contains("`--set data.class_weights=..`"));
         assert!(help("train cnn --data photos").contains("`--set data.path=..`"));
         assert!(help("train resnet --depth 8").contains("`--set model.depth=..`"));
         assert!(!help("train mlp --depth 8").contains("--set"));

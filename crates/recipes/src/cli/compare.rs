@@ -15,6 +15,9 @@ pub(super) struct CompareArguments {
     /// The run directories; at least two of the runs must be finished
     #[arg(required = true, num_args = 2.., value_name = "RUN", value_hint = ValueHint::DirPath)]
     runs: Vec<PathBuf>,
+    /// Sort by a column, such as `validation_loss` or `seconds`, the best first
+    #[arg(long, value_name = "COLUMN")]
+    sort: Option<String>,
     /// Also write an HTML page with the curves of all runs overlaid
     #[arg(long, value_name = "FILE.html")]
     output: Option<PathBuf>,
@@ -31,7 +34,10 @@ pub(super) fn run(arguments: &CompareArguments, output: &Output) -> Result<(), F
         refuse_output(file, "--output", "HTML", &["html", "htm"], arguments.force)?;
     }
     let runs = Runs::read(&arguments.runs)?;
-    let comparison = runs.compare();
+    let comparison = match &arguments.sort {
+        Some(column) => runs.compare().sorted_by(column)?,
+        None => runs.compare(),
+    };
     if let Some(file) = &arguments.output {
         let page = runs.page(&comparison);
         store::write_whole(file, page.as_bytes()).map_err(Failure::user_data)?;

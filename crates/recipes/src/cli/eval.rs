@@ -24,7 +24,7 @@ use crate::{
     console::{Console, ProgressMode},
     evaluation::{ClassScores, EvaluationReport, examine},
     names::shortened,
-    numbers::{counted, measure, percent},
+    numbers::{counted, measure, ordered, percent},
     report::MOST_IN_MATRIX,
     shell::quoted_path,
 };
@@ -93,8 +93,8 @@ fn describe(report: &EvaluationReport, unit: &str, arguments: &EvalArguments) ->
     let mut text: String = report.notes.iter().map(|note| format!("note: {note}\n")).collect();
     text += &format!("{measured}, {}\n", counted(report.samples as u64, unit));
     // Writing to a `String` cannot fail.
-    for (name, value) in &report.metrics {
-        let _ = writeln!(text, "  {name:<10} {}", measure(name, *value));
+    for (name, value) in ordered(&report.metrics) {
+        let _ = writeln!(text, "  {name:<10} {}", measure(name, value));
     }
     if report.classes.is_empty() {
         return text;

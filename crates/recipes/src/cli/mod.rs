@@ -10,6 +10,7 @@ mod export;
 mod generate;
 #[cfg(feature = "download")]
 mod get;
+mod given_data;
 mod inspect;
 mod list;
 mod logger;

@@ -1,6 +1,7 @@
 //! The words of other programs, and what stands for them here.
 
 use super::arguments::TAKE_RECIPES;
+use crate::config::{DEVICE, is_device};
 
 /// The command that users of other programs call `word`.
 pub(super) fn command(word: &str) -> Option<&'static str> {
@@ -22,9 +23,7 @@ pub(super) fn command(word: &str) -> Option<&'static str> {
 /// this in its place; all commands where none is named.
 pub(super) fn instead_of(option: &str) -> Option<(&'static [&'static str], &'static str)> {
     Some(match option {
-        "--device" | "--gpu" | "--gpus" | "--cuda" => {
-            (&[], "the device is chosen when the program is built; see `recipes devices`")
-        }
+        option if option.strip_prefix("--").is_some_and(is_device) => (&[], DEVICE),
         "--name" | "--project" | "--output-dir" | "--save-dir" => {
             (&["train"], "name the run directory: `--run-dir DIR`")
         }

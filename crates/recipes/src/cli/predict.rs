@@ -1,8 +1,8 @@
 //! `recipes predict`.
 
+mod printer;
+
 use std::{
-    collections::HashMap,
-    fmt::{Display, LowerExp},
     fs::File,
     io::{Read, stdin},
     path::{Path, PathBuf},
@@ -16,19 +16,16 @@ use data::{
     image_folder::{image_files_in, read_image},
     npy::{is_npy, read_npy_rows},
 };
-use inference::{InputKind, Model, Prediction, Probability};
+use inference::{InputKind, Model};
 use rayon::prelude::*;
-use serde::Serialize;
 
+use self::printer::{Printed, Printer};
 use super::{
     arguments::at_least,
     model::model_of,
     output::{self, Output},
 };
-use crate::{
-    ExitCode, Failure,
-    numbers::{percent, told_apart},
-};
+use crate::{ExitCode, Failure};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct PredictArguments {
@@ -54,55 +51,10 @@ pub(super) struct PredictArguments {
     probabilities: bool,
 }
 
-/// A line of the result.
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Line<'a> {
-    Class { input: String, class: &'a str, probability: f32, top: &'a [Probability<'a>] },
-    Value { input: String, value: f64 },
-}
-
-/// An input without a prediction, in JSON.
-#[derive(Serialize)]
-struct Refused {
-    input: String,
-    error: String,
-}
-
 /// Rows that are read and predicted at a time.
 const ROWS_AT_A_TIME: usize = 4096;
 /// Images that are decoded and predicted at a time.
 const IMAGES_AT_A_TIME: usize = 64;
-
-/// The digits shown of a predicted value; more where values lie close together.
-const DIGITS: usize = 6;
-
-/// Smaller numbers have an exponent in CSV, as they do in JSON.
-const LEAST_DECIMAL: f64 = 1e-5;
-
-/// Lines are printed once this many bytes have gathered.
-const BUFFERED_BYTES: usize = 1 << 16;
-
-/// How predictions are printed.
-struct Printer<'a> {
-    output: &'a Output,
-    /// Not yet printed.
-    lines: String,
-    csv: bool,
-    /// How many classes are printed, the most probable first.
-    top: usize,
-    /// The classes that have a column each in CSV; none where the most probable have.
-    classes: &'a [String],
-    /// The standard deviation of the training data's values; 0 where classes are predicted.
-    deviation: f64,
-    /// The columns of the tables that are copied.
-    keep: &'a [String],
-    /// The CSV's columns after these; the header is printed with the first row.
-    columns: Vec<String>,
-    headed: bool,
-    /// What was last told to do about an input that was refused.
-    help: Option<String>,
-}
 
 pub(super) fn run(arguments: &PredictArguments, output: &Output) -> Result<(), Failure> {
     let &PredictArguments { csv, top, probabilities, .. } = arguments;
@@ -127,18 +79,8 @@ pub(super) fn run(arguments: &PredictArguments, output: &Output) -> Result<(), F
     }
     let all = model.description().classes.as_slice();
     let classes = if probabilities { all } else { &[] };
-    let columns = match classes {
-        [] => columns(top.min(all.len())),
-        classes => {
-            let probability = classes.iter().map(|class| format!("probability_{class}"));
-            ["class".to_owned()].into_iter().chain(probability).collect()
-        }
-    };
-    let lines = String::new();
-    let keep = arguments.keep.as_slice();
-    let (headed, help) = (false, None);
-    let mut printer =
-        Printer { output, lines, csv, top, classes, deviation, keep, columns, headed, help };
+    let (top, keep) = (top.min(all.len()), arguments.keep.as_slice());
+    let mut printer = Printer::new(output, Printed { csv, top, classes, deviation, keep })?;
     match model.description().input() {
         InputKind::Images if !keep.is_empty() => Err(without_columns("an image")),
         InputKind::Images => predict_images(&model, &arguments.inputs, &mut printer),
@@ -181,7 +123,7 @@ fn predict_table(
     printer: &mut Printer<'_>,
 ) -> Result<bool, Failure> {
     if is_npy(input) {
-        if !printer.keep.is_empty() {
+        if !printer.keep().is_empty() {
             return Err(without_columns(&format!("`{}`", input.display())));
         }
         let rows = read_npy_rows(input, preprocessing)?;
@@ -194,7 +136,7 @@ fn predict_table(
     let mut refused = false;
     let (name, reader) = open(input)?;
     let mut reader = RowReader::new(reader, &name, preprocessing)?;
-    reader.keep(printer.keep)?;
+    reader.keep(printer.keep())?;
     while let Some(rows) = reader.next_rows(ROWS_AT_A_TIME)? {
         refused |= !rows.refused.is_empty();
         let name = |line: u64| format!("{name}:{line}");
@@ -308,128 +250,6 @@ fn image_files(inputs: &[PathBuf]) -> Result<Vec<Found>, Failure> {
     Ok(files)
 }
 
-impl Printer<'_> {
-    /// - `kept`: the cells of the input that are copied
-    fn print(
-        &mut self,
-        input: String,
-        kept: Vec<String>,
-        prediction: &Prediction<'_>,
-    ) -> Result<(), Failure> {
-        let line = match prediction {
-            Prediction::Value(value) => Line::Value { input, value: *value },
-            Prediction::Class { top } => {
-                let Some(Probability { class, probability }) = top.first() else { return Ok(()) };
-                let top = &top[..self.top.min(top.len())];
-                Line::Class { input, class, probability: *probability, top }
-            }
-        };
-        if self.csv {
-            let (input, cells) = cells(&line, self.classes);
-            self.print_row(input, [kept, cells].concat());
-        } else {
-            let deviation = self.deviation;
-            self.lines += &self.output.formatted(&line, |line| text(line, deviation));
-        }
-        if self.lines.len() < BUFFERED_BYTES { Ok(()) } else { self.flush() }
-    }
-
-    /// Reports on stderr, and in JSON, that an input has no prediction. In CSV its cells are empty, so
-    /// that there is a row for each input. What to do is told once for several inputs in a row.
-    fn refuse(&mut self, input: String, mut failure: Failure) -> Result<(), Failure> {
-        self.flush()?; // to keep the order on a terminal
-        let refused = Refused { input, error: failure.to_string() };
-        for problem in &mut failure.problems {
-            match problem.help == self.help {
-                true => problem.help = None,
-                false => self.help.clone_from(&problem.help),
-            }
-        }
-        output::print_failure(&failure);
-        if self.csv {
-            self.print_row(refused.input, Vec::new());
-        } else {
-            self.lines += &self.output.formatted(&refused, |_| String::new());
-        }
-        Ok(())
-    }
-
-    fn flush(&mut self) -> Result<(), Failure> {
-        output::print(&std::mem::take(&mut self.lines))
-    }
-
-    /// Prints a row, and the header before the first; cells that it lacks are empty.
-    fn print_row(&mut self, input: String, mut cells: Vec<String>) {
-        let line = |first: String, others: &[String]| row(&[&[first][..], others].concat());
-        if !std::mem::replace(&mut self.headed, true) {
-            self.lines += &line("input".to_owned(), &[self.keep, &self.columns].concat());
-        }
-        cells.resize(self.keep.len() + self.columns.len(), String::new());
-        self.lines += &line(input, &cells);
-    }
-}
-
-/// The columns of a prediction in CSV: `class,probability,class_2,probability_2`, or `value`.
-///
-/// - `top`: how many classes are printed; 0 where a value is predicted
-fn columns(top: usize) -> Vec<String> {
-    let of_class = |rank: usize| {
-        let rank = if rank == 1 { String::new() } else { format!("_{rank}") };
-        [format!("class{rank}"), format!("probability{rank}")]
-    };
-    match top {
-        0 => vec!["value".to_owned()],
-        top => (1..=top).flat_map(of_class).collect(),
-    }
-}
-
-/// The cells of these columns, or the class and the probability of each of `classes`.
-fn cells(line: &Line<'_>, classes: &[String]) -> (String, Vec<String>) {
-    match line {
-        Line::Value { input, value } => (input.clone(), vec![cell(*value)]),
-        Line::Class { input, class, top, .. } if !classes.is_empty() => {
-            let of: HashMap<&str, f32> =
-                top.iter().map(|named| (named.class, named.probability)).collect();
-            let probabilities = classes.iter().map(|class| cell(of[class.as_str()]));
-            let cells = [(*class).to_owned()].into_iter().chain(probabilities);
-            (input.clone(), cells.collect())
-        }
-        Line::Class { input, top, .. } => {
-            let of = |named: &Probability<'_>| [named.class.to_owned(), cell(named.probability)];
-            (input.clone(), top.iter().flat_map(of).collect())
-        }
-    }
-}
-
-/// A number in as few digits as determine it, with an exponent instead of many zeros.
-fn cell<N: Into<f64> + Display + LowerExp + Copy>(number: N) -> String {
-    let size = number.into().abs();
-    if size > 0.0 && size < LEAST_DECIMAL { format!("{number:e}") } else { number.to_string() }
-}
-
-/// A line of text, also where a file's name or a class has several.
-fn text(line: &Line<'_>, deviation: f64) -> String {
-    let (input, predicted) = match line {
-        Line::Value { input, value } => (input, told_apart(*value, DIGITS, deviation)),
-        Line::Class { input, top, .. } => {
-            let named = |Probability { class, probability }: &Probability<'_>| {
-                format!("{class} ({})", percent(f64::from(*probability)))
-            };
-            let named: Vec<String> = top.iter().map(named).collect();
-            (input, named.join(", "))
-        }
-    };
-    format!("{input}: {predicted}").replace('\n', "\\n") + "\n"
-}
-
-/// Cells as a line of a CSV file.
-fn row(cells: &[String]) -> String {
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    writer.write_record(cells).expect("memory takes every row");
-    let row = writer.into_inner().expect("memory takes every row");
-    String::from_utf8_lossy(&row).into_owned()
-}
-
 fn open(input: &Path) -> Result<(String, Box<dyn Read>), Failure> {
     if input == Path::new("-") {
         return Ok(("standard input".to_owned(), Box::new(stdin())));
@@ -441,30 +261,5 @@ fn open(input: &Path) -> Result<(String, Box<dyn Read>), Failure> {
             format!("cannot read `{}`: {error}", input.display()),
             "check the path, or use `-` for standard input",
         )),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tiny_numbers_have_an_exponent_in_csv() {
-        let tiny = 3.569_004_6e-35_f32;
-        assert_eq!(
-            [tiny, 1.5e-45, 0.25, 0.0, 1.0].map(cell),
-            ["3.5690046e-35", "1e-45", "0.25", "0", "1"]
-        );
-        assert_eq!(cell(tiny).parse(), Ok(tiny));
-        assert_eq!(
-            [0.000_012_5, -2.5e-7, 1234.5].map(cell::<f64>),
-            ["0.0000125", "-2.5e-7", "1234.5"]
-        );
-    }
-
-    #[test]
-    fn a_prediction_is_a_line_whatever_the_name() {
-        let line = Line::Value { input: "a\nb.png".to_owned(), value: 1.5 };
-        assert_eq!(text(&line, 0.0), "a\\nb.png: 1.5\n");
     }
 }

@@ -1,13 +1,11 @@
 //! `recipes resume`.
 
 use std::{
-    fs::File,
     path::{Path, PathBuf},
     time::Instant,
 };
 
 use clap::ValueHint;
-use store::sha256_hex_of;
 use training::{EndStatus, Group, newest_step};
 
 use super::{
@@ -29,7 +27,7 @@ use crate::{
     record::{Record, config_of},
     registry,
     report::stable,
-    run_directory::{CHECKPOINTS, MODEL, refuse_if_in_use},
+    run_directory::{CHECKPOINTS, model_hash, refuse_if_in_use},
     settings::longer,
     shell::quoted_path,
     summary::of_finished,
@@ -182,11 +180,6 @@ fn note_no_longer(directory: &Path, before: &Summary, now: &Summary) {
 
 fn has_exports(directory: &Path) -> bool {
     EXPORTS.iter().any(|(file, _)| directory.join(file).is_file())
-}
-
-/// Of the model as it is, if there is one.
-fn model_hash(directory: &Path) -> Option<String> {
-    File::open(directory.join(MODEL)).and_then(sha256_hex_of).ok()
 }
 
 /// Says that an exported file has the model from before the run was resumed.

@@ -10,6 +10,7 @@ use training::{EndStatus, Group, newest_step};
 
 use super::{
     arguments::{RecipeParser, at_least},
+    given_data::training_on,
     output::Output,
     panics::caught,
     processes::{check_alike, of_first},
@@ -19,17 +20,16 @@ use super::{
 #[cfg(feature = "download")]
 use crate::download;
 use crate::{
-    ExitCode, Failure, Start, Summary, cnn,
+    ExitCode, Failure, Start, Summary,
     config::SettingsLayer,
     console::{Console, ProgressMode},
-    lstm_char, mlp,
     numbers::{counted, duration, grouped, listed},
     paths,
     record::Record,
     registry::{self, DEFAULT, Recipe},
     report::{REPORT, lacks_evaluation, stable, stopped_early},
     run_directory::{CHECKPOINTS, CONFIG, Reserved, refuse_if_used},
-    shell::{quoted, quoted_path},
+    shell::quoted_path,
 };
 
 #[derive(Debug, Default, clap::Args)]
@@ -188,8 +188,10 @@ pub(super) fn recipe_and_layers(
 
 /// Where a configuration is that of a run, the paths that lead to its files from here.
 fn of_run(named: &Path, file: &SettingsLayer) -> Vec<SettingsLayer> {
-    let run = named.parent().filter(|_| named.ends_with(CONFIG)).unwrap_or(Path::new(""));
-    paths::layers(run, &paths::moved(run, file))
+    match named.parent().filter(|_| named.ends_with(CONFIG)) {
+        Some(run) => paths::layers(run, &paths::moved(run, file)),
+        None => Vec::new(),
+    }
 }
 
 /// Refuses a run directory, where the user may have meant its configuration.
@@ -215,7 +217,7 @@ fn refuse_data(named: &Path) -> Result<(), Failure> {
     let refused = |what: &str, help: String| {
         Err(Failure::new(ExitCode::Usage, format!("`{shown}` {what}"), help))
     };
-    if let Some(arguments) = with_data(named, None) {
+    if let Some(arguments) = training_on(named, None) {
         let help = format!("to train on it: recipes train {arguments}");
         return refused("is neither a recipe nor a configuration", help);
     }
@@ -230,23 +232,6 @@ fn refuse_data(named: &Path) -> Result<(), Failure> {
         return refused("is a data set, not a recipe", help);
     }
     Ok(())
-}
-
-/// The arguments that name a table, a text or a folder of pictures as the data; none for anything else.
-///
-/// - `recipe`: the one to train, if it is for such data
-pub(super) fn with_data(path: &Path, recipe: Option<&Recipe>) -> Option<String> {
-    let ending = path.extension().filter(|_| path.is_file());
-    let ending = ending.map(|ending| ending.to_string_lossy().to_lowercase());
-    let (usual, source) = match ending.as_deref() {
-        Some("csv" | "tsv") => (mlp::RECIPE, " --set data.source=csv --set data.target=-1"),
-        Some("txt") => (lstm_char::RECIPE, ""),
-        _ if path.is_dir() => (cnn::RECIPE, " --set data.source=image-folder"),
-        _ => return None,
-    };
-    let recipe = recipe.filter(|recipe| recipe.task == usual.task).unwrap_or(&usual);
-    let setting = quoted(&format!("data.path={}", path.display()));
-    Some(format!("{}{source} --set {setting}", recipe.name))
 }
 
 /// Whether the argument of `train` is a file rather than a recipe's name.

@@ -15,7 +15,7 @@ use crate::{
     paths::PATHS,
     record::Record,
     registry::{self, Recipe},
-    settings::{NO_FILE, WEIGHTS},
+    settings::names_a_file,
 };
 
 /// The setting that may differ within a row.
@@ -42,7 +42,7 @@ impl Finished {
         remove_ignored(&mut settings);
         for key in PATHS {
             if let Some(Value::String(path)) = settings.get_mut(key)
-                && (key != WEIGHTS || !NO_FILE.contains(&path.as_str()))
+                && names_a_file(key, path)
             {
                 *path = from_here(&record, path).display().to_string();
             }

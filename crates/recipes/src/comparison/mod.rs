@@ -4,6 +4,7 @@ mod best;
 mod differences;
 mod finished;
 mod row;
+mod sorted;
 
 use std::{
     collections::BTreeMap,
@@ -23,6 +24,7 @@ use crate::{
     numbers::in_words,
     record::{End, Record},
     report::overlaid,
+    run_directory::CONFIG,
     settings::shown,
     shell::quoted_path,
 };
@@ -49,9 +51,11 @@ pub(crate) struct Runs {
 impl Runs {
     /// # Errors
     ///
-    /// Where a directory is not a run, or is named twice, or fewer than two runs are finished.
+    /// Where a directory is not there, is named twice or cannot be read, or fewer than two runs are
+    /// finished.
     pub(crate) fn read(directories: &[PathBuf]) -> Result<Self, Failure> {
-        let (mut seen, mut finished, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut seen, mut finished) = (Vec::new(), Vec::new());
+        let (mut left_out, mut no_runs) = (Vec::new(), Vec::new());
         for directory in directories {
             let path = directory.canonicalize().unwrap_or_else(|_| directory.clone());
             if seen.contains(&path) {
@@ -59,19 +63,25 @@ impl Runs {
                 return Err(Failure::new(ExitCode::UserData, message, "name each run once"));
             }
             seen.push(path);
-            let record = Record::read(directory)?;
-            match record.summary.clone() {
-                Some(summary) => finished.push(Finished::of(record, summary)),
-                None => left_out.push(record),
+            match Record::read(directory) {
+                Ok(record) => match record.summary.clone() {
+                    Some(summary) => finished.push(Finished::of(record, summary)),
+                    None => left_out.push(unfinished(&record)),
+                },
+                // `runs/*` may name anything.
+                Err(failure) if directory.exists() && !directory.join(CONFIG).is_file() => {
+                    no_runs.push(failure);
+                }
+                Err(failure) => return Err(failure),
             }
         }
-        match left_out.first() {
-            Some(record) if finished.len() < 2 => Err(too_few(record)),
-            _ => {
-                let notes = left_out.iter().map(|record| format!("left out: {}", why(record)));
-                Ok(Self { notes: notes.collect(), finished })
-            }
+        left_out.extend(no_runs);
+        if finished.len() < 2 && !left_out.is_empty() {
+            return Err(left_out.remove(0));
         }
+        let why = left_out.iter().flat_map(|failure| &failure.problems);
+        let notes = why.map(|problem| format!("left out: {}", problem.message)).collect();
+        Ok(Self { finished, notes })
     }
 
     pub(crate) fn compare(&self) -> Comparison {
@@ -200,8 +210,8 @@ fn why(record: &Record) -> String {
     }
 }
 
-/// The error where this run, which has no results, leaves fewer than two to compare.
-fn too_few(record: &Record) -> Failure {
+/// The error of a run without results.
+fn unfinished(record: &Record) -> Failure {
     let help = match record.end {
         Some(End { status: EndStatus::Diverged, .. }) => "name two runs that are finished".into(),
         _ if record.in_use => "wait until it has ended".into(),

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::finished::{Finished, seed_chooses_samples};
 use crate::{
-    registry::{self, Recipe},
+    registry::{self, Recipe, Task},
     spread::Spread,
 };
 
@@ -86,15 +86,14 @@ fn differ(hash: &Option<String>, other: &Option<String>) -> bool {
 }
 
 impl Row {
-    /// What was to be learnt: the kind of network, and the settings that say what of.
-    fn task(&self) -> (&str, [Option<&Value>; TASK.len()]) {
-        let recipe = self.recipe.as_str();
-        let kind = registry::find(recipe).map_or(recipe, |found| match found.task {
-            // Losses are those of words, or of characters.
-            "text generation" => recipe,
-            task => task,
-        });
-        (kind, TASK.map(|key| self.settings.get(key)))
+    /// What was to be learnt: the task, the recipe where others of that task have other losses, and the
+    /// settings that say what of.
+    fn task(&self) -> (Option<Task>, Option<&str>, [Option<&Value>; TASK.len()]) {
+        let task = registry::find(&self.recipe).ok().map(|found| found.task);
+        // Losses of texts are those of words, or of characters.
+        let is_its_own = task.is_none_or(|task| task == Task::Text);
+        let recipe = is_its_own.then_some(self.recipe.as_str());
+        (task, recipe, TASK.map(|key| self.settings.get(key)))
     }
 
     /// Whether both had the same task, on data at the same paths or with the same hash.

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::de::{Error, Expected, Unexpected};
 
 use super::{
-    problem::{Problem, difference, nearest, usual_choice, usual_name},
+    problem::{DEVICE, Problem, difference, is_device, nearest, usual_choice, usual_name},
     tree::{Node, Step, Table, Value, dotted},
 };
 use crate::names::shortened;
@@ -77,19 +77,20 @@ impl Mismatch {
     /// Help for an unknown key: the key that was meant, or else all keys.
     fn known_keys(&self, known: &[&str], recipe: &Table) -> String {
         let Some((Step::Key(word), parents)) = self.path.split_last() else {
-            return listed(known, "and");
+            return in_backticks(known, "and");
         };
         let near = nearest(word, known.iter().copied()).map(|key| {
             let key = Step::Key(key.to_owned());
             dotted(&[parents, &[key]].concat())
         });
         match near.or_else(|| recipe.find(usual_name(word))) {
+            None if is_device(word) => DEVICE.to_owned(),
             Some(meant) => format!("did you mean `{meant}`{}?", difference(word)),
-            None if parents.is_empty() => format!("the keys are {}", listed(known, "and")),
+            None if parents.is_empty() => format!("the keys are {}", in_backticks(known, "and")),
             None if known.is_empty() => {
                 format!("this recipe has nothing to set in `[{}]`", dotted(parents))
             }
-            None => format!("`[{}]` has the keys {}", dotted(parents), listed(known, "and")),
+            None => format!("`[{}]` has the keys {}", dotted(parents), in_backticks(known, "and")),
         }
     }
 }
@@ -200,11 +201,11 @@ pub(super) fn one_of(choices: &[&str]) -> String {
     let offered = choices.iter().filter(|choice| **choice != NOT_OFFERED);
     let quoted: Vec<String> = offered.map(|choice| format!("{choice:?}")).collect();
     let quoted: Vec<&str> = quoted.iter().map(String::as_str).collect();
-    listed(&quoted, "or")
+    in_backticks(&quoted, "or")
 }
 
 /// `a`, `b` and `c`.
-fn listed(words: &[&str], conjunction: &str) -> String {
+pub(crate) fn in_backticks(words: &[&str], conjunction: &str) -> String {
     let quoted: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
     match quoted.as_slice() {
         [first @ .., last] if !first.is_empty() => {

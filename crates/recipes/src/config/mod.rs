@@ -74,11 +74,11 @@ pub use self::{
     },
 };
 pub(crate) use self::{
-    problem::{usual_choice, usual_name},
+    mismatch::in_backticks,
+    problem::{DEVICE, is_device, usual_choice, usual_name},
     schema::{
         FOLDER_SIDE, SYNTHETIC_IMAGE_KEYS, SYNTHETIC_TABLE_KEYS, check_dropout, check_widths,
     },
-    tree::in_quotes_if_needed,
 };
 
 /// Merges the layers onto the recipe, the last on top, and reads and checks the result.

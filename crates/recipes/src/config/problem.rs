@@ -66,6 +66,9 @@ pub(crate) fn usual_name(word: &str) -> &str {
     match word {
         "lr" | "lr0" => "learning_rate",
         "batch" => "batch_size",
+        "num_epochs" | "num_train_epochs" | "max_epochs" => "epochs",
+        "min_delta" => "minimum_improvement",
+        "random_state" | "random_seed" => "seed",
         "accumulate"
         | "accumulation_steps"
         | "gradient_accumulation"
@@ -73,12 +76,18 @@ pub(crate) fn usual_name(word: &str) -> &str {
         "data" | "data_dir" => "path",
         "num_workers" => "workers",
         "imgsz" | "img_size" | "image_size" => "size",
-        "val_split" | "validation_split" => "validation",
+        "val_split" | "validation_split" | "test_size" | "val_size" => "validation",
+        "seq_len" | "block_size" | "max_seq_len" => "sequence_length",
+        "target_column" | "label_column" => "target",
         "hflip" | "fliplr" => "horizontal_flip",
         "vflip" | "flipud" => "vertical_flip",
         "degrees" => "rotate",
-        "amp" | "mixed_precision" | "dtype" => "precision",
-        "grad_clip" | "max_grad_norm" => "clip_norm",
+        "amp" | "mixed_precision" | "dtype" | "fp16" | "bf16" => "precision",
+        "grad_clip" | "max_grad_norm" | "gradient_clip" | "gradient_clipping" => "clip_norm",
+        "warmup" => "warmup_steps",
+        "eta_min" => "minimum",
+        "num_layers" => "layers",
+        "save_period" => "every_epochs",
         "early_stopping" => "training.patience",
         "units" | "hidden_size" => "hidden",
         "optimizer" | "optim" => "optimizer.kind",
@@ -86,6 +95,15 @@ pub(crate) fn usual_name(word: &str) -> &str {
         word => word,
     }
 }
+
+/// Whether other programs choose the device by a setting of this name.
+pub(crate) fn is_device(word: &str) -> bool {
+    ["device", "gpu", "gpus", "cuda", "backend"].contains(&word)
+}
+
+/// What to do instead of setting a device.
+pub(crate) const DEVICE: &str = "the device is chosen when the program is built, as with `--features cuda`; see \
+     `recipes devices`";
 
 /// In what the key of another program that [`usual_name`] gives for `word` differs from it.
 pub(crate) fn difference(word: &str) -> &'static str {

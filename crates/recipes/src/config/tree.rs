@@ -1,7 +1,8 @@
 //! Values of a configuration as written, each with its place.
 
-use std::{borrow::Cow, collections::BTreeMap, fmt, rc::Rc};
+use std::{collections::BTreeMap, fmt, rc::Rc};
 
+use data::toml_key;
 use toml::de::{DeTable, DeValue};
 
 /// The place a value was written at.
@@ -219,18 +220,9 @@ pub(super) fn dotted(path: &[Step]) -> String {
                 if !name.is_empty() {
                     name.push('.');
                 }
-                name += &in_quotes_if_needed(key);
+                name += &toml_key(key);
             }
         }
     }
     name
-}
-
-/// A part of a dotted key, as TOML has it.
-pub(crate) fn in_quotes_if_needed(key: &str) -> Cow<'_, str> {
-    let bare = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    match !key.is_empty() && key.chars().all(bare) {
-        true => key.into(),
-        false => format!("{key:?}").into(),
-    }
 }

@@ -54,8 +54,7 @@ pub(super) fn examine(
             ("given", given)
         }
         None => {
-            let splits = mlp::read(&config, config.training.seed)
-                .map_err(|error| or_elsewhere(run, error))?;
+            let splits = mlp::read(&config).map_err(|error| or_elsewhere(run, error))?;
             check_same_data(run, &splits.fingerprint(), model)?;
             let notes = splits.shared.iter().map(SharedFiles::note).collect();
             let test = splits.test.map(|table| ("test", table));
@@ -132,7 +131,7 @@ fn note_on_known_rows(
     given: &Table,
     config: &Config<TableData, mlp::Model>,
 ) -> Option<String> {
-    let splits = mlp::read(config, config.training.seed).ok()?;
+    let splits = mlp::read(config).ok()?;
     let rows = format!("rows of `{}`", path.display());
     note_on_rows_in_both(&splits.preprocessing, &splits.train, given, &rows)
 }

@@ -1,11 +1,11 @@
 //! Evaluation on a text.
 
-use std::{fs, path::Path};
+use std::path::Path;
 
 use backend::{Selected, Share, device::Device};
 use data::{
     DataError, SharedFiles, TokenLoader, Vocabulary,
-    text::{Predict, Tokens, Windows, read_text, read_tokens},
+    text::{KnownText, Predict, Tokens, Windows, known_text, read_text, read_tokens},
 };
 use inference::Model;
 use models::{Architecture, Network, Positions};
@@ -109,18 +109,14 @@ fn note_on_unknown_words(tokens: &Tokens, vocabulary: &Vocabulary) -> Option<Str
 
 /// What the user should know where a text to measure on is part of that which was trained on.
 fn note_on_known_text(given: &Path, data: &TextData) -> Option<String> {
-    let read = |path: &Path| fs::read_to_string(path).ok();
-    let path = data.path.as_deref()?;
-    let (own, part) = (read(path)?, read(given)?);
-    let begins = own.find(part.trim()).filter(|_| !part.trim().is_empty())?;
-    // The end is held out to validate.
-    let held_out = if data.validation_path.is_some() { 0.0 } else { data.validation };
-    let is_known = (begins as f64) < (1.0 - held_out) * own.len() as f64;
-    is_known.then(|| {
-        format!(
-            "`{}` is part of `{}`, on which the run was trained, so this is not its performance on new data",
-            given.display(),
-            path.display()
-        )
-    })
+    let KnownText { example, count, total } = known_text(given, &data.options())?;
+    let (example, given, own) = (example.display(), given.display(), data.path.as_deref()?);
+    let what = match total {
+        1 => format!("`{example}` is"),
+        _ => format!("{count} of the {total} texts in `{given}`, such as `{example}`, are"),
+    };
+    Some(format!(
+        "{what} part of `{}`, on which the run was trained, so this is not its performance on new data",
+        own.display()
+    ))
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::{
     backbone,
-    config::{Config, TableData},
+    config::{Config, FOLDER_SIDE, TableData},
     mlp,
     record::Record,
     registry,
@@ -27,13 +27,15 @@ pub(super) struct Change {
 pub(super) fn changes(record: &Record) -> Vec<Change> {
     let Ok(recipe) = registry::find(&record.recipe) else { return Vec::new() };
     let mut usual = recipe.settings();
-    usual.extend(chosen(record).unwrap_or_default());
+    usual.extend(chosen(record, &usual).unwrap_or_default());
     between(&usual, &record.settings)
 }
 
 /// What a recipe chooses where the user left it open, which a run has on file: what a pretrained
-/// backbone takes, and what suits the source of a table.
-fn chosen(record: &Record) -> Option<BTreeMap<String, Value>> {
+/// backbone takes, what suits the source of a table, and the size of a folder's pictures.
+///
+/// - `usual`: the recipe's own settings
+fn chosen(record: &Record, usual: &BTreeMap<String, Value>) -> Option<BTreeMap<String, Value>> {
     if record.recipe == vgg::RECIPE.name {
         let settings: Value = toml::from_str(&record.config).ok()?;
         let network = backbone::Model::deserialize(&settings["model"]).ok()?.network(None).ok()?;
@@ -49,7 +51,9 @@ fn chosen(record: &Record) -> Option<BTreeMap<String, Value>> {
         });
         return Some(chosen);
     }
-    None
+    let is_folder = record.settings.get("data.source").is_some_and(|it| it == "image-folder");
+    let is_open = usual.get("data.size").is_some_and(|size| size == "");
+    (is_folder && is_open).then(|| [("data.size".to_owned(), FOLDER_SIDE.into())].into())
 }
 
 fn between(usual: &BTreeMap<String, Value>, settings: &BTreeMap<String, Value>) -> Vec<Change> {
@@ -97,6 +101,21 @@ mod tests {
         let keys = |changes: Vec<Change>| changes.into_iter().map(|change| change.key);
         assert_eq!(keys(told("64", "vgg-small")).collect::<Vec<_>>(), ["data.size"]);
         assert_eq!(keys(told("224", "vgg16")).collect::<Vec<_>>(), ["model.backbone"]);
+    }
+
+    #[test]
+    fn the_size_chosen_for_a_folder_is_no_change() {
+        let told = |recipe: &str, size: usize| {
+            let settings = [("data.source", json!("image-folder")), ("data.size", json!(size))];
+            let settings = settings.map(|(key, value)| (key.to_owned(), value)).into();
+            let changes =
+                changes(&Record { recipe: recipe.to_owned(), settings, ..Record::default() });
+            changes.into_iter().map(|change| change.key).collect::<Vec<_>>()
+        };
+        assert_eq!(told("cnn", FOLDER_SIDE), ["data.source"]);
+        assert_eq!(told("cnn", 32), ["data.size", "data.source"]);
+        assert_eq!(told("simplenet", 32), ["data.source"]);
+        assert_eq!(told("simplenet", FOLDER_SIDE), ["data.size", "data.source"]);
     }
 
     #[test]

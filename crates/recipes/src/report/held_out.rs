@@ -11,7 +11,7 @@ use crate::{
     evaluation::{EvaluationReport, Examined, examine},
     image_set::Progress,
     numbers::{counted, percent},
-    run_directory::{EVALUATION, MODEL},
+    run_directory::{EVALUATION, MODEL, model_hash},
 };
 
 /// Tokens that a text model generates.
@@ -22,6 +22,9 @@ const AS_GOOD_AS_GUESSING: f64 = 0.02;
 /// A run evaluated again.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct HeldOut {
+    /// The hash of the model's file; runs of before have none.
+    #[serde(default)]
+    model: Option<String>,
     pub(super) examined: Examined,
     pub(super) text: Option<Written>,
     /// Size of a text model's vocabulary.
@@ -43,14 +46,16 @@ impl HeldOut {
     ///
     /// Where nothing was held out, or the model or the data cannot be used.
     pub(super) fn of(run: &Path, progress: &mut Progress<'_>) -> Result<Self, Failure> {
+        let model = model_hash(run);
         let kept = fs::read(run.join(EVALUATION)).ok();
-        if let Some(kept) = kept.and_then(|bytes| serde_json::from_slice(&bytes).ok()) {
+        let kept: Option<Self> = kept.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        // Where the model is gone, there is nothing else to tell.
+        let is_other = |kept: &Self| kept.model.is_some() && model.is_some() && kept.model != model;
+        if let Some(kept) = kept.filter(|kept| !is_other(kept)) {
             return Ok(kept);
         }
-        let written = || fs::metadata(run.join(MODEL)).and_then(|file| file.modified()).ok();
-        let before = written();
-        let measured = Self::measure(run, progress)?;
-        if written() == before {
+        let measured = Self::measure(run, model, progress)?;
+        if measured.model == model_hash(run) {
             // Where the run may only be read, a report is made nonetheless.
             let _ = serde_json::to_vec(&measured)
                 .map(|json| store::write_whole(&run.join(EVALUATION), &json));
@@ -59,7 +64,13 @@ impl HeldOut {
     }
 
     /// Reads the run's model and data, and evaluates.
-    fn measure(run: &Path, progress: &mut Progress<'_>) -> Result<Self, Failure> {
+    ///
+    /// - `hash`: of the model's file
+    fn measure(
+        run: &Path,
+        hash: Option<String>,
+        progress: &mut Progress<'_>,
+    ) -> Result<Self, Failure> {
         let (device, _) = device::open()?;
         let model = Model::<Selected>::read(run.join(MODEL), &device)?;
         let examined = examine(run, &model, None, &device, progress)?;
@@ -69,6 +80,7 @@ impl HeldOut {
             Some(Written { prompt: prompt.clone(), text: generator.write(WRITTEN) })
         };
         Ok(Self {
+            model: hash,
             text: examined.beginning.as_ref().and_then(write),
             vocabulary: model.description().vocabulary().ok().map(|vocabulary| vocabulary.len()),
             examined,
@@ -171,7 +183,7 @@ mod tests {
             unknown_words: None,
             beginning: None,
         };
-        HeldOut { examined, text: None, vocabulary }
+        HeldOut { model: None, examined, text: None, vocabulary }
     }
 
     #[test]

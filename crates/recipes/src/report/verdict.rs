@@ -11,7 +11,7 @@ use crate::{
     Failure, Summary,
     numbers::{counted, duration, grouped, in_words, percent, rounded, significant},
     record::{Record, held_out},
-    registry,
+    registry::{self, Task},
     run_directory::CONFIG,
     settings::shown,
     shell::quoted_path,
@@ -146,7 +146,7 @@ fn unfinished(record: &Record, failure: Option<&Failure>) -> Verdict {
 pub(super) fn beyond_peak(record: &Record) -> Option<String> {
     let percent = record.epochs.last()?.percent_of_peak.filter(|&percent| is_beyond(percent))?;
     let has_convolutions =
-        registry::find(&record.recipe).is_ok_and(|recipe| recipe.task == "image classification");
+        registry::find(&record.recipe).is_ok_and(|recipe| recipe.task == Task::Images);
     let or = if has_convolutions { ", or convolutions saved multiply-adds" } else { "" };
     Some(format!(
         "In its last epoch it reached {percent:.0} % of the device's peak: the device was busy when that was measured{or}; \

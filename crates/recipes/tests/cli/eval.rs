@@ -66,7 +66,7 @@ fn a_table_is_measured_with_its_classes() {
     let note = "note: the run was trained on `table.csv`, so this is not its performance on new data; \
                 to measure it on what it held out: recipes eval run\n`table.csv`, 150 samples\n";
     assert!(text.starts_with(note), "{text}");
-    assert!(text.contains(" %\n  loss "), "{text}");
+    assert!(text.contains(" samples\n  loss ") && text.contains("\n  accuracy "), "{text}");
     assert!(text.contains("  F1\n") && text.contains("\n  macro_f1   "), "{text}");
     assert!(text.contains("precision") && text.contains("predicted as"), "{text}");
 
@@ -292,6 +292,10 @@ fn a_text_has_its_perplexity() {
     folder.write("part.txt", "abcdefgh ".repeat(40));
     assert!(noted("lstm-char", "part.txt", "is part of `text.txt`, on which the run was trained"));
     assert!(!noted("lstm-char", "other.txt", "is part of"));
+    let folder_of_texts = folder.path("texts");
+    fs::create_dir(&folder_of_texts).unwrap();
+    fs::copy(folder.path("part.txt"), folder_of_texts.join("copy.txt")).unwrap();
+    assert!(noted("lstm-char", "texts", "`texts/copy.txt` is part of `text.txt`, on which"));
     let unknown = "100.0 % of the tokens are words that the vocabulary of 2 lacks";
     assert!(noted("lstm", "other.txt", unknown));
     assert!(!noted("lstm", "text.txt", "vocabulary of 2 lacks"));

@@ -98,7 +98,7 @@ fn a_picture_that_is_none_is_named_or_skipped() {
     assert!(ran.stderr.contains(note), "{}", ran.stderr);
     let measured = folder.run("eval run --data photos").succeeded().stdout;
     assert!(measured.starts_with("note: "), "{measured}");
-    assert!(measured.contains("\n`photos`, 40 samples\n  accuracy "), "{measured}");
+    assert!(measured.contains("\n`photos`, 40 samples\n  loss "), "{measured}");
     assert!(measured.contains("\nnote: skipped `"), "{measured}");
     assert!(measured.contains("photos/dark/notes.jpg`: "), "{measured}");
 

@@ -90,7 +90,18 @@ fn a_report_needs_the_data_only_once() {
     let measured = folder.read("run/evaluation.json");
     let moved = "--set data.path=elsewhere.csv --progress quiet";
     folder.run(&format!("resume run --set training.max_steps=40 {moved}")).succeeded();
-    assert_ne!(folder.read("run/evaluation.json"), measured);
+    let further = folder.read("run/evaluation.json");
+    assert_ne!(further, measured);
+    // So is one that was put in its place, but not one that was measured before there were hashes.
+    let at = |json: &str| json.split_once(',').unwrap().1.to_owned();
+    folder.write("run/evaluation.json", &measured);
+    folder.run("report run").succeeded();
+    assert_eq!(folder.read("run/evaluation.json"), further);
+    assert!(further.starts_with("{\"model\":\""), "{further}");
+    let without = format!("{{{}", at(&measured));
+    folder.write("run/evaluation.json", &without);
+    folder.run("report run").succeeded();
+    assert_eq!(folder.read("run/evaluation.json"), without);
 }
 
 #[test]
@@ -228,9 +239,15 @@ fn seeds_are_one_row_with_their_spread() {
 
     fs::create_dir(folder.path("unfinished")).unwrap();
     folder.write("unfinished/config.toml", folder.read("a/config.toml"));
-    let text = folder.run("compare a unfinished c").succeeded().stdout;
-    assert!(text.contains("note: left out: the run `unfinished` is not finished\n"), "{text}");
     fs::create_dir(folder.path("other")).unwrap();
+    let text = folder.run("compare a unfinished other c").succeeded().stdout;
+    assert!(text.contains("note: left out: the run `unfinished` is not finished\n"), "{text}");
+    assert!(text.contains("note: left out: `other` is not a run: it has no `config.toml`\n"));
+    let sorted = folder.run("compare a c --sort val_loss --json").succeeded().json();
+    let losses =
+        [0, 1].map(|row| sorted["rows"][row]["metrics"]["validation_loss"]["mean"].as_f64());
+    assert!(losses[0] < losses[1], "{sorted}");
+    folder.run("compare a c --sort loss").refused(2, "there is no column `loss` of numbers");
     let check = |arguments: &str, message: &str| {
         folder.run(arguments).refused(3, message);
     };

@@ -93,6 +93,9 @@ fn tensorboard_reads_the_curves_of_a_resumed_run() {
         folder.run(&format!("resume run --set {settings}")).succeeded();
     }
     assert!(curves().starts_with(&before) && curves().len() > before.len());
+    fs::remove_dir_all(folder.path("run/tb")).unwrap();
+    let told = folder.run("resume run --set training.epochs=7").succeeded().stderr;
+    assert!(told.contains("events.out.tfevents.0` lacks curves from before"), "{told}");
 
     folder.run(&format!("{train}-without --set output.tensorboard=false")).succeeded();
     assert!(!folder.path("run-without/tb").exists());

@@ -281,6 +281,24 @@ fn an_exported_model_is_half_as_large_and_never_written_over() {
 }
 
 #[test]
+fn weights_for_other_pictures_are_refused_or_told() {
+    let folder = Folder::new();
+    let train = |settings: &str, run: &str| {
+        let few =
+            "--set data.samples=30 --set training.batch_size=10 --max-steps 1 --progress quiet";
+        folder.run(&format!("train vgg-pretrain {few} {settings} --run-dir {run}")).succeeded();
+    };
+    train("--set data.channels=1", "grey");
+    let refused = folder.run("plan vgg --set model.weights=grey");
+    refused.refused(3, "are for pictures of 1 channel, and a backbone takes 3");
+    train("--set data.size=48", "large");
+    let plan = folder.run("plan vgg --set model.weights=large").succeeded().stdout;
+    assert!(plan.contains("trained on pictures of 48x48, and these are 32x32"), "{plan}");
+    let plan = folder.run("plan vgg --set model.weights=large --set data.size=48").succeeded();
+    assert!(!plan.stdout.contains("trained on pictures of"), "{}", plan.stdout);
+}
+
+#[test]
 fn micro_batches_drop_what_the_whole_batch_drops() {
     let folder = pretrained();
     let settings = "--set model.dropout=0.5 --set optimizer.kind=sgd";

@@ -4,7 +4,7 @@ use super::CsvError;
 use crate::{
     CellError,
     count::counted,
-    names::{list, nearest},
+    names::{list, nearest, toml_key},
 };
 
 /// What to do about a table with something above it.
@@ -159,11 +159,7 @@ fn no_features_help(dropped: &[(String, String)]) -> String {
 
 /// The key that says what a column is.
 fn column_key(column: &str) -> String {
-    let bare = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    match !column.is_empty() && column.chars().all(bare) {
-        true => format!("data.columns.{column}"),
-        false => format!("data.columns.{column:?}"),
-    }
+    format!("data.columns.{}", toml_key(column))
 }
 
 /// How to say what a column is, to be pasted into a shell.

@@ -15,7 +15,6 @@ use data::{
     text::{Streams, TextOptions, read_text},
 };
 use serde::Serialize;
-use serde_json::Value;
 
 use self::description::{Inspection, describe};
 use super::{
@@ -26,10 +25,10 @@ use crate::{
     ExitCode, Failure,
     class_weights::counts,
     cnn,
-    config::{Config, ImageConfig, ImageData, ImageOrigin, SettingsLayer, TableData},
+    config::{Config, ImageConfig, ImageData, ImageOrigin, SettingsLayer, TableData, TextData},
     console::{Console, ProgressMode},
     image_set::{Found, IN_MEMORY_BYTES, problem_with},
-    initial_weights::FixedNetwork,
+    initial_weights::{FixedNetwork, OnlyWeights},
     lstm, lstm_char, mlp,
 };
 
@@ -78,7 +77,7 @@ pub(super) struct InspectArguments {
 /// A source of samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
-enum Source {
+pub(super) enum Source {
     /// A table as a CSV file
     Csv,
     /// A folder of NumPy's features.npy and targets.npy
@@ -223,7 +222,7 @@ fn inspect_table(arguments: &InspectArguments) -> Result<Inspection, Failure> {
     config.data.path = Some(arguments.path()?);
     config.data.header = arguments.header.or(config.data.header);
     config.data.target = arguments.target.as_deref().map(target_column).or(config.data.target);
-    let splits = mlp::read(&config, 0)?;
+    let splits = mlp::read(&config)?;
 
     let mut inspection = table(arguments.source, &splits);
     if is_csv {
@@ -255,10 +254,9 @@ fn inspect_text(arguments: &InspectArguments) -> Result<Inspection, Failure> {
         TokenKind::Words => (lstm::RECIPE, false),
         TokenKind::Characters | TokenKind::Bytes => (lstm_char::RECIPE, true),
     };
-    let settings = recipe.settings();
-    let own = |key| settings.get(key).and_then(Value::as_u64).expect("the recipe has it") as usize;
-    let sequence_length = own("data.sequence_length");
-    let options = TextOptions { path, tokens, sequence_length, ..TextOptions::default() };
+    let config: Config<TextData, OnlyWeights> = recipe.resolve(Vec::new())?;
+    let options = TextOptions { path, tokens, ..config.data.options() };
+    let sequence_length = options.sequence_length;
     let corpus = read_text(&options)?;
     let mut beginning = vec![0; corpus.train.len().min(40)];
     corpus.train.read(0, &mut beginning);
@@ -270,7 +268,7 @@ fn inspect_text(arguments: &InspectArguments) -> Result<Inspection, Failure> {
     notes.extend(corpus.notes);
     let samples = corpus.train.len();
     // Told, not refused: what the text holds is known all the same.
-    let streams = || Streams::new(corpus.train, own("training.batch_size"), sequence_length);
+    let streams = || Streams::new(corpus.train, config.training.batch_size, sequence_length);
     if let Some(error) = reads_streams.then(streams).and_then(Result::err) {
         let (recipe, help) = (recipe.name, error.help());
         notes.push(format!("`{recipe}` refuses it with its own settings: {error}; {help}"));

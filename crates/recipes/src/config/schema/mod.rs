@@ -144,9 +144,14 @@ impl<Model> ImageConfig<Model> {
     }
 
     /// Notes if augmentation leaves little of images of this shape, or has no effect.
-    fn notes_on_augmentation(&self, images: ImageShape) -> [Option<String>; 3] {
-        let AugmentOptions { cutout, crop_padding, mixup, cutmix, .. } = self.augment;
-        let ImageShape { height, width, .. } = images;
+    fn notes_on_augmentation(&self, images: ImageShape) -> [Option<String>; 4] {
+        let AugmentOptions { cutout, crop_padding, mixup, cutmix, saturation, hue, grey, .. } =
+            self.augment;
+        let ImageShape { height, width, channels } = images;
+        let of_colours = [("saturation", saturation), ("hue", hue), ("grey", grey)];
+        let of_colours = of_colours.iter().filter(|(_, by)| channels == 1 && *by > 0.0);
+        let in_vain: Vec<String> =
+            of_colours.map(|(name, _)| format!("`augment.{name}`")).collect();
         let too_much = |name: &str, pixels: usize, what: &str| {
             (pixels >= height.min(width)).then(|| {
                 format!("`augment.{name}` is {pixels}, and pictures are {height}x{width}: {what}")
@@ -161,6 +166,9 @@ impl<Model> ImageConfig<Model> {
                 "`augment.mixup` and `augment.cutmix` have no effect on one picture at a time: they mix \
                  those of a batch, or of a micro-batch"
                     .to_owned()
+            }),
+            (!in_vain.is_empty()).then(|| {
+                format!("without effect, since pictures are grey: {}", in_vain.join(", "))
             }),
         ]
     }

@@ -43,6 +43,13 @@ fn unknown_keys_name_the_key_that_was_meant() {
         ],
     );
     refuses(
+        sets(&["training.device=cuda"]),
+        &[
+            "unknown key `training.device`, in --set training.device=cuda",
+            "help: the device is chosen when the program is built, as with `--features cuda`; see `recipes devices`",
+        ],
+    );
+    refuses(
         sets(&["rate=1"]),
         &[
             "unknown key `rate`, in --set rate=1",

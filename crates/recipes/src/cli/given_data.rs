@@ -1,0 +1,116 @@
+//! Data that a user names without saying what kind they are.
+
+use std::{fs, path::Path};
+
+use clap::ValueEnum;
+
+use super::inspect::Source;
+use crate::{
+    cnn, lstm_char, mlp,
+    registry::Recipe,
+    shell::{quoted, quoted_path},
+};
+
+/// What the data at a path are, by the ending of a file, or by what lies in a folder; none for anything
+/// else.
+fn source_of(path: &Path) -> Option<Source> {
+    let lower = |name: &std::ffi::OsStr| name.to_string_lossy().to_lowercase();
+    if !path.is_dir() {
+        return match &*lower(path.extension()?) {
+            "csv" | "tsv" => Some(Source::Csv),
+            "txt" => Some(Source::Text),
+            _ => None,
+        };
+    }
+    let entries: Vec<fs::DirEntry> = fs::read_dir(path).ok()?.flatten().collect();
+    let has_folders = entries.iter().any(|entry| entry.path().is_dir());
+    let names: Vec<String> = entries.iter().map(|entry| lower(&entry.file_name())).collect();
+    let any = |is: fn(&str) -> bool| names.iter().any(|name| is(name));
+    Some(if any(|name| name == "features.npy") {
+        Source::Npy
+    } else if any(|name| name.starts_with("train-images") && name.contains("idx3")) {
+        Source::Idx
+    } else if any(|name| name.starts_with("data_batch_")) {
+        Source::Cifar10
+    } else if !has_folders && any(|name| name.ends_with(".txt")) {
+        Source::Text
+    } else {
+        Source::ImageFolder
+    })
+}
+
+/// The arguments that train on the data at a path; none where it does not lead to any.
+///
+/// - `recipe`: the one to train, if it is for such data
+pub(super) fn training_on(path: &Path, recipe: Option<&Recipe>) -> Option<String> {
+    let source = source_of(path).filter(|_| path.exists())?;
+    let (usual, settings) = match source {
+        Source::Csv => (mlp::RECIPE, " --set data.source=csv --set data.target=-1".to_owned()),
+        Source::Npy => (mlp::RECIPE, of_source(source)),
+        Source::Text => (lstm_char::RECIPE, String::new()),
+        _ => (cnn::RECIPE, of_source(source)),
+    };
+    let recipe = recipe.filter(|recipe| recipe.task == usual.task).unwrap_or(&usual);
+    let path = quoted(&format!("data.path={}", path.display()));
+    Some(format!("{}{settings} --set {path}", recipe.name))
+}
+
+fn of_source(source: Source) -> String {
+    format!(" --set data.source={}", name(source))
+}
+
+/// The arguments that inspect the data at a path.
+pub(super) fn inspecting(path: &Path) -> Option<String> {
+    let source = source_of(path)?;
+    Some(format!("{} {}", name(source), quoted_path(path)))
+}
+
+/// As it is written on the command line, and in settings.
+fn name(source: Source) -> String {
+    let value = source.to_possible_value().expect("every source can be named");
+    value.get_name().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lstm;
+
+    #[test]
+    fn data_are_known_by_their_names() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        for file in [
+            "a.CSV",
+            "a.txt",
+            "a.bin",
+            "arrays/features.npy",
+            "mnist/train-images-idx3-ubyte.gz",
+            "cifar/data_batch_1.bin",
+            "texts/a.txt",
+            "photos/cats/a.png",
+            "photos/README.txt",
+        ] {
+            fs::create_dir_all(at(file).parent().unwrap()).unwrap();
+            fs::write(at(file), "").unwrap();
+        }
+        let trains = |name: &str, expected: &str| {
+            let arguments = training_on(&at(name), None).unwrap();
+            assert_eq!(arguments, format!("{expected} --set data.path={}", at(name).display()));
+        };
+        trains("a.CSV", "mlp --set data.source=csv --set data.target=-1");
+        trains("a.txt", "lstm-char");
+        trains("arrays", "mlp --set data.source=npy");
+        trains("mnist", "cnn --set data.source=idx");
+        trains("cifar", "cnn --set data.source=cifar10");
+        trains("texts", "lstm-char");
+        trains("photos", "cnn --set data.source=image-folder");
+        for name in ["a.bin", "missing.csv", "missing"] {
+            assert_eq!(training_on(&at(name), None), None, "{name}");
+        }
+        let of_words = training_on(&at("texts"), Some(&lstm::RECIPE)).unwrap();
+        assert!(of_words.starts_with("lstm --set data.path="), "{of_words}");
+        assert!(inspecting(&at("texts")).unwrap().starts_with("text "));
+        assert_eq!(inspecting(Path::new("missing.csv")).unwrap(), "csv missing.csv");
+    }
+}
