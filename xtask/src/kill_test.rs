@@ -108,8 +108,7 @@ fn run_to_the_end(
     let mut kills = 0;
     loop {
         let begun = folder.join("run/config.toml").exists();
-        let newest =
-            newest_checkpoint(folder).filter(|_| !folder.join("run/summary.json").exists());
+        let newest = newest_checkpoint(folder);
         let train = job.train();
         let mut child = job.spawn(folder, if begun { RESUME } else { &train })?;
         if kills < kills_left {
@@ -129,8 +128,8 @@ fn run_to_the_end(
         ended(child)?;
         let from = resumed_from(folder)?;
         ensure!(
-            newest.is_none_or(|newest| from >= Some(newest)),
-            "a run with a checkpoint of step {newest:?} went on from step {from:?}; its folder is kept: {}",
+            from >= newest,
+            "a run with a checkpoint of step {newest} went on from step {from}; its folder is kept: {}",
             keep(folder)?.display()
         );
         tally.runs += 1;
@@ -138,20 +137,20 @@ fn run_to_the_end(
     }
 }
 
-/// The step of the newest checkpoint of a run.
-fn newest_checkpoint(folder: &Path) -> Option<u64> {
+/// The step of the newest checkpoint of a run; 0 without one.
+fn newest_checkpoint(folder: &Path) -> u64 {
     let entries = fs::read_dir(folder.join("run/checkpoints")).into_iter().flatten().flatten();
     let names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
-    names.filter_map(|name| name.strip_prefix("step-")?.parse().ok()).max()
+    names.filter_map(|name| name.strip_prefix("step-")?.parse().ok()).max().unwrap_or(0)
 }
 
-/// The step from which a run last went on, if it did.
-fn resumed_from(folder: &Path) -> anyhow::Result<Option<u64>> {
+/// The step from which a run last went on; 0 where it began anew.
+fn resumed_from(folder: &Path) -> anyhow::Result<u64> {
     let events = fs::read_to_string(folder.join("run/events.jsonl")).context("no events.jsonl")?;
     let events = events.lines().map(serde_json::from_str::<Value>);
     let events = events.collect::<Result<Vec<_>, _>>().context("events.jsonl")?;
     let resumed = events.iter().rev().find(|event| event["kind"] == "resume");
-    Ok(resumed.and_then(|event| event["step"].as_u64()))
+    Ok(resumed.and_then(|event| event["step"].as_u64()).unwrap_or(0))
 }
 
 /// What is run and killed.
