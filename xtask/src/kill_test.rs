@@ -108,7 +108,9 @@ fn run_to_the_end(
     let mut kills = 0;
     loop {
         let begun = folder.join("run/config.toml").exists();
-        let newest = newest_checkpoint(folder);
+        // One that was killed after its end has nothing to go on with.
+        let is_finished = folder.join("run/summary.json").exists();
+        let newest = if is_finished { 0 } else { newest_checkpoint(folder) };
         let train = job.train();
         let mut child = job.spawn(folder, if begun { RESUME } else { &train })?;
         if kills < kills_left {
