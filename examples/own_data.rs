@@ -104,8 +104,12 @@ fn learn(pictures: u32, epochs: usize) -> anyhow::Result<Model<Selected>> {
     let adam = OptimizerConfig::new(OptimizerKind::Adam, 1e-3);
     let config = TrainerConfig::new(adam, epochs, train.steps_per_epoch());
     let mut print = |event: &Event| {
-        if let Event::Epoch { epoch, train_loss, .. } = event {
-            println!("epoch {epoch}: loss {train_loss:.4}");
+        match event {
+            Event::Epoch { epoch, train_loss, .. } => {
+                println!("epoch {epoch}: loss {train_loss:.4}")
+            }
+            Event::Warning { message } => println!("warning: {message}"),
+            _ => {}
         }
         Ok(())
     };

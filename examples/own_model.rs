@@ -80,10 +80,12 @@ fn fit(epochs: usize, file: &Path) -> anyhow::Result<f32> {
     let mut config = TrainerConfig::new(adam, epochs, SAMPLES.div_ceil(BATCH));
     config.schedule = ScheduleConfig::new(ScheduleKind::Cosine); // ends calmly, without Adam's spikes
     let mut print = |event: &Event| {
-        if let Event::Epoch { epoch, train_loss, .. } = event
-            && epoch.is_multiple_of(100)
-        {
-            println!("epoch {epoch}: mean squared error {train_loss:.5}");
+        match event {
+            Event::Epoch { epoch, train_loss, .. } if epoch.is_multiple_of(100) => {
+                println!("epoch {epoch}: mean squared error {train_loss:.5}");
+            }
+            Event::Warning { message } => println!("warning: {message}"),
+            _ => {}
         }
         Ok(())
     };

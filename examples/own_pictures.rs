@@ -132,8 +132,12 @@ fn train(
     config.schedule = ScheduleConfig::new(ScheduleKind::OneCycle);
     config.keep_best = true;
     let mut print = |event: &Event| {
-        if let Event::Epoch { epoch, train_loss, validation: Some(held_out), .. } = event {
-            println!("epoch {epoch}: loss {train_loss:.4}, held out {held_out:.4?}");
+        match event {
+            Event::Epoch { epoch, train_loss, validation: Some(held_out), .. } => {
+                println!("epoch {epoch}: loss {train_loss:.4}, held out {held_out:.4?}");
+            }
+            Event::Warning { message } => println!("warning: {message}"),
+            _ => {}
         }
         Ok(())
     };

@@ -29,7 +29,7 @@ use models::{
 };
 use training::{
     EndStatus, Event, Keeper, Metrics, Observer, ObserverError, OptimizerConfig, OptimizerKind,
-    Stop, Trained, Trainer, TrainerConfig,
+    Stop, TrainError, Trained, Trainer, TrainerConfig,
 };
 
 // Reuses memory from step to step.
@@ -51,6 +51,7 @@ impl Observer for Run {
                 let accuracy = validation.as_ref().map_or(f64::NAN, |metrics| metrics["accuracy"]);
                 println!("epoch {epoch}: loss {train_loss:.4}, accuracy {accuracy:.3}");
             }
+            Event::Warning { message } => println!("warning: {message}"),
             _ => {}
         }
         Ok(())
@@ -70,9 +71,17 @@ impl Keeper for Run {
 fn main() -> anyhow::Result<()> {
     device::prepare_process(Share::WHOLE); // first, since this thread computes as well
     let folder = tempfile::tempdir()?;
-    let stopped = train(folder.path(), Some(70))?;
+    stop_and_resume(folder.path()).inspect_err(|error| {
+        // Errors of the trainer know what to do.
+        let help = error.downcast_ref::<TrainError>().and_then(TrainError::help);
+        println!("{}", help.map(|help| format!("help: {help}")).unwrap_or_default());
+    })
+}
+
+fn stop_and_resume(folder: &Path) -> anyhow::Result<()> {
+    let stopped = train(folder, Some(70))?;
     println!("stopped after {} updates", stopped.steps);
-    let trained = train(folder.path(), None)?;
+    let trained = train(folder, None)?;
     let best = trained.best.context("it was validated")?;
     println!("kept epoch {}: {:?}", best.epoch, trained.validation);
     Ok(())

@@ -101,8 +101,12 @@ fn train(corpus: Corpus, epochs: usize) -> anyhow::Result<Trained<Writer<Selecte
     let mut config = TrainerConfig::new(adam, epochs, train.steps_per_epoch());
     config.clip_norm = Some(1.0); // the gradients of recurrent networks have peaks
     let mut print = |event: &Event| {
-        if let Event::Epoch { epoch, train_loss, validation, .. } = event {
-            println!("epoch {epoch}: loss {train_loss:.4}, held out {validation:.4?}");
+        match event {
+            Event::Epoch { epoch, train_loss, validation, .. } => {
+                println!("epoch {epoch}: loss {train_loss:.4}, held out {validation:.4?}");
+            }
+            Event::Warning { message } => println!("warning: {message}"),
+            _ => {}
         }
         Ok(())
     };

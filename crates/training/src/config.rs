@@ -50,7 +50,8 @@ pub struct TrainerConfig {
     pub checkpoint: CheckpointConfig,
     /// Hashes, by name, of what the run depends on besides these settings, such as its data, its frozen
     /// weights, and settings of its own. A run does not resume from a checkpoint that depends on something
-    /// else; by default it depends on nothing.
+    /// else; by default it depends on nothing. `TableSplits::fingerprint` and its kin in `data` are such
+    /// hashes, and `store::Hasher` makes one of any numbers.
     pub rests_on: BTreeMap<String, String>,
     /// What the percentage of the device's peak is computed from; without it none is reported.
     pub work: Option<Work>,

@@ -173,8 +173,9 @@ impl TrainError {
                     .to_owned(),
             ),
             Self::Part { .. } => Some(
-                "`samples` are those of the batch, and `of` those of all batches of the update; for \
-                 an update of one batch use `Part::whole`"
+                "`samples` are those of the batch, and `of` those of all batches of the update, the last \
+                 of which has `last`; for an update of one batch use `Part::whole`; a loop that resumes \
+                 skips `Epoch::position` updates, not batches"
                     .to_owned(),
             ),
             Self::NotDue { .. } => Some(

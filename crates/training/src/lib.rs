@@ -38,7 +38,8 @@
 //! Each epoch ends with [`Trainer::end_epoch`]: its closure returns what a validation measures of the
 //! model, or none. A loop that begins at [`Epoch::position`] can resume: where the observer names a
 //! folder for checkpoints ([`Observer::keeper`]), [`Trainer::new`] continues from the newest one there.
-//! [`Stop`] ends a run between two updates.
+//! [`Stop`] ends a run between two updates. [`Event::Warning`] is for the user, and so is
+//! [`TrainError::help`], which says what to do about an error.
 //!
 //! The resumed run equals an uninterrupted one bit for bit, as long as a step depends on nothing but
 //! the model, the data, and the step's number. It does with most layers of `burn::nn`, but not with its

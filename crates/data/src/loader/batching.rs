@@ -55,7 +55,11 @@ impl Batching {
     }
 
     /// Updates in an epoch.
-    pub(super) fn steps_per_epoch(&self, samples: usize) -> usize {
+    ///
+    /// # Panics
+    ///
+    /// If `batch_size` is 0.
+    pub fn steps_per_epoch(&self, samples: usize) -> usize {
         samples.div_ceil(self.batch_size)
     }
 
@@ -80,8 +84,26 @@ impl Batching {
         })
     }
 
-    /// As [`parts`](Self::parts), with the samples that stand at the positions.
-    pub(super) fn samples(
+    /// The micro-batches of an epoch, from its update number `first_step` on: the indices of the samples
+    /// of each, and its share of its update. For a loader of one's own.
+    ///
+    /// - `samples`: those of the split
+    ///
+    /// # Panics
+    ///
+    /// If a size is 0.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use data::{Batching, Order};
+    ///
+    /// let batching = Batching { micro_batch: 2, ..Batching::new(Order::Shuffled, 7, 4) };
+    /// let parts: Vec<_> = batching.samples(10, 0, 1).collect(); // all but the first update
+    /// let sizes = parts.iter().map(|(indices, part)| (indices.len(), part.of, part.last));
+    /// assert_eq!(sizes.collect::<Vec<_>>(), [(2, 4, false), (2, 4, true), (2, 2, true)]);
+    /// ```
+    pub fn samples(
         self,
         samples: usize,
         epoch: usize,

@@ -19,8 +19,12 @@ pub const BATCH_NORM_EPSILON: f64 = 1e-5;
 /// In training it normalises by the batch's statistics, and leaves them in the pass, which moves the
 /// running ones ([`Pass::update_statistics`]); in evaluation it normalises by the running ones.
 ///
+/// The batch is what goes through at a time: a micro-batch, where an update has several. Features of
+/// dense layers, `[batch, width]`, are normalised as `[batch, width, 1, 1]`.
+///
 /// Unlike PyTorch's, a layer that a pass goes through twice moves the running ones once, by the second
-/// batch; and a single value for each channel is no error, but becomes the shift.
+/// batch; and a single value for each channel is no error, but becomes the shift, while the running
+/// variance moves towards zero: leave out a last batch of one sample.
 #[derive(Module, Debug)]
 pub struct BatchNorm2d<B: Backend> {
     /// The scale, `[channels]`.
@@ -52,16 +56,19 @@ impl<B: Backend> BatchNorm2d<B> {
     /// # Panics
     ///
     /// Where the input has other channels.
+    #[track_caller]
     pub fn forward(&self, input: Tensor<B, 4>, pass: &mut Pass<B>) -> Tensor<B, 4> {
         self.normalize(input, None, false, pass)
     }
 
     /// As [`BatchNorm2d::forward`], then ReLU.
+    #[track_caller]
     pub fn forward_relu(&self, input: Tensor<B, 4>, pass: &mut Pass<B>) -> Tensor<B, 4> {
         self.normalize(input, None, true, pass)
     }
 
     /// As [`BatchNorm2d::forward`], then `+ residual` and ReLU.
+    #[track_caller]
     pub fn forward_add_relu(
         &self,
         input: Tensor<B, 4>,
@@ -71,6 +78,7 @@ impl<B: Backend> BatchNorm2d<B> {
         self.normalize(input, Some(residual), true, pass)
     }
 
+    #[track_caller]
     fn normalize(
         &self,
         input: Tensor<B, 4>,

@@ -69,17 +69,20 @@ impl<B: Backend> Conv2d<B> {
     /// # Panics
     ///
     /// Where the input has other channels, or is too small for the kernel, as [`conv2d`].
+    #[track_caller]
     pub fn forward(&self, input: Tensor<B, 4>) -> Tensor<B, 4> {
         conv2d(input, self.weight.val(), self.bias(), &self.options)
     }
 
     /// As [`Conv2d::forward`], then ReLU.
+    #[track_caller]
     pub fn forward_relu(&self, input: Tensor<B, 4>) -> Tensor<B, 4> {
         let options = Conv2dOptions { relu: true, ..self.options };
         conv2d(input, self.weight.val(), self.bias(), &options)
     }
 
     /// As [`Conv2d::forward`], then ReLU and 2x2 max pooling.
+    #[track_caller]
     pub fn forward_relu_max_pool(&self, input: Tensor<B, 4>) -> Tensor<B, 4> {
         match self.bias() {
             Some(bias) => conv2d_relu_max_pool(input, self.weight.val(), bias, &self.options),

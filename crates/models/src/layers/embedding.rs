@@ -34,6 +34,7 @@ impl<B: Backend> Embedding<B> {
 
     /// - `tokens`: `[batch, time]`, below the number of entries
     /// - returns: `[batch, time, width]`
+    #[track_caller]
     pub fn forward(&self, tokens: Tensor<B, 2, Int>) -> Tensor<B, 3> {
         embedding(self.weight.val(), tokens)
     }

@@ -32,11 +32,13 @@ impl<B: Backend> Linear<B> {
     /// # Panics
     ///
     /// Where the input has another width.
+    #[track_caller]
     pub fn forward(&self, input: Tensor<B, 2>) -> Tensor<B, 2> {
         linear(input, self.weight.val(), self.bias.val(), false)
     }
 
     /// As [`Linear::forward`], then ReLU.
+    #[track_caller]
     pub fn forward_relu(&self, input: Tensor<B, 2>) -> Tensor<B, 2> {
         linear(input, self.weight.val(), self.bias.val(), true)
     }

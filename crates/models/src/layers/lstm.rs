@@ -62,6 +62,7 @@ impl<B: Backend> Lstm<B> {
     /// # Panics
     ///
     /// Where the input has another width, or the state is of another batch or layer.
+    #[track_caller]
     pub fn forward(
         &self,
         input: Tensor<B, 3>,

@@ -90,7 +90,12 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
     /// [`Keeper`](crate::Keeper) of any.
     ///
     /// Parameters without gradients (`Module::no_grad` of Burn) are not trained, but saved with the
-    /// rest; a [`ParameterGroup`](crate::ParameterGroup) gives some a learning rate of their own.
+    /// rest; a [`ParameterGroup`](crate::ParameterGroup) gives some a learning rate of their own. Frozen
+    /// batch normalisation still moves its running statistics with those of the batch: give a frozen part
+    /// an evaluation pass of its own.
+    ///
+    /// Where the newest checkpoint is that of a finished run, nothing is trained: another loss or other
+    /// data need another folder, or an entry in [`TrainerConfig::rests_on`].
     ///
     /// - `device`: where the model is
     /// - `interrupt`: what ends the run after an update, for instance on a signal
@@ -163,6 +168,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
     /// # Panics
     ///
     /// If other parameters are trained than before.
+    #[track_caller]
     pub fn map_model(&mut self, map: impl FnOnce(M) -> M) {
         self.state.map_model(map);
         let trained = self.parameters.iter().map(|parameter| parameter.trained);
@@ -194,6 +200,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
     /// # Panics
     ///
     /// If the last one was not ended by [`end_epoch`](Self::end_epoch).
+    #[track_caller]
     pub fn next_epoch(&mut self) -> Option<Epoch> {
         if self.stop.requested() || self.state.is_over(&self.config) {
             return None;
