@@ -417,8 +417,8 @@ pub fn linear<B: Backend>(
     bias: Tensor<B, 1>,
     rectified: bool,
 ) -> Tensor<B, 2> {
-    let ([_, inputs], [_, outputs]) = (input.dims(), weight.dims());
-    checks::shape("linear: the weight", weight.dims(), [inputs, outputs], "the width of the input");
+    let ([batch, _], [inputs, outputs]) = (input.dims(), weight.dims());
+    checks::shape("linear: the input", input.dims(), [batch, inputs], "the inputs of the weight");
     checks::shape("linear: the bias", bias.dims(), [outputs], "the outputs of the weight");
     result(B::fused_linear(operand(input), operand(weight), operand(bias), rectified))
 }
@@ -446,17 +446,17 @@ pub fn embedding<B: Backend>(table: Tensor<B, 2>, indices: Tensor<B, 2, Int>) ->
 /// Cross-entropy of the softmax, one value per sample.
 ///
 /// - `logits`: `[batch, classes]`
-/// - `targets`: `[batch]`, below `classes`; with others it panics on the CPU, and on a GPU the loss is
-///   undefined
+/// - `targets`: `[batch]`, below `classes`; with others the loss is undefined on a GPU
 /// - returns: `[batch]`
 ///
 /// # Panics
 ///
-/// Where there is not one target for each sample.
+/// Where there is not one target for each sample; on the CPU, where one is no class.
 #[track_caller]
 pub fn cross_entropy<B: Backend>(logits: Tensor<B, 2>, targets: Tensor<B, 1, Int>) -> Tensor<B, 1> {
-    let [batch, _] = logits.dims();
+    let [batch, classes] = logits.dims();
     checks::shape("cross_entropy: the targets", targets.dims(), [batch], "the batch of the logits");
+    checks::classes("cross_entropy", &targets, classes);
     tensor(B::fused_cross_entropy(primitive(logits), targets.into_primitive()).0)
 }
 

@@ -2,6 +2,7 @@
 
 use backend::{
     Selected,
+    device::COMPUTES_AT_ONCE,
     functional::{
         Conv2dOptions, LstmState, LstmWeights, Normalization, PoolOptions, affine, batch_norm2d,
         conv2d, conv2d_relu_max_pool, cross_entropy, linear, lstm, max_pool2d, normalized, pixels,
@@ -133,7 +134,7 @@ fn matrices_that_do_not_fit() {
 }
 
 #[test]
-#[should_panic(expected = "linear: the weight of [3, 2] must be [4, 2]")]
+#[should_panic(expected = "linear: the input of [5, 4] must be [5, 3]")]
 fn a_dense_layer_of_other_inputs() {
     linear(zeros([5, 4]), zeros([3, 2]), zeros([2]), false);
 }
@@ -148,4 +149,18 @@ fn a_dense_layer_with_another_bias() {
 #[should_panic(expected = "cross_entropy: the targets of [1] must be [2]")]
 fn targets_of_some_samples() {
     cross_entropy(zeros([2, 3]), indices(1));
+}
+
+#[test]
+fn a_target_that_is_no_class() {
+    for target in [-1, 3] {
+        let of = move || cross_entropy(zeros([2, 3]), indices(2) + target).into_data();
+        let refused = std::panic::catch_unwind(of);
+        if COMPUTES_AT_ONCE {
+            let panic = refused.unwrap_err();
+            let told = panic.downcast_ref::<String>().unwrap();
+            let expected = format!("cross_entropy: the target {target} is none of 3 classes");
+            assert!(told.starts_with(&expected), "{told}");
+        }
+    }
 }

@@ -116,15 +116,20 @@ pub fn load<B: Backend, M: Module<B>>(
 ///
 /// # Errors
 ///
-/// Of what is wanted, as [`load`].
+/// Of what is wanted, as [`load`]; and where nothing is.
 pub fn load_part<B: Backend, M: Module<B>>(
     model: M,
     mut tensors: BTreeMap<String, StoredTensor>,
     wanted: impl Fn(&str) -> bool,
 ) -> Result<M, WeightsError> {
     let mut expected = shapes(&model);
+    let first = expected.keys().next().cloned();
     expected.retain(|name, _| wanted(name));
     tensors.retain(|name, _| wanted(name));
+    if let Some(first) = first.filter(|_| expected.is_empty() && tensors.is_empty()) {
+        let problem = format!("none of its parameters is wanted, the first of which is `{first}`");
+        return Err(WeightsError::Mismatch(vec![problem]));
+    }
     check(&expected, &tensors)?;
     check_finite(&tensors)?;
     Ok(model.map(&mut Replace { path: Path::default(), tensors }))
@@ -329,6 +334,10 @@ mod tests {
         for (name, tensor) in &after {
             assert_eq!(tensor, if is_first(name) { &given[name] } else { &before[name] }, "{name}");
         }
+
+        let nothing = load_part(new.clone(), given.clone(), |name| name.starts_with("layer.0."));
+        let told = nothing.unwrap_err().to_string();
+        assert!(told.ends_with("is wanted, the first of which is `layers.0.bias`"), "{told}");
 
         let mut given = given;
         given.remove("layers.0.bias");

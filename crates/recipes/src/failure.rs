@@ -156,7 +156,8 @@ impl From<TrainError> for Failure {
         let exit_code = match error {
             TrainError::Diverged { .. } => ExitCode::Diverged,
             TrainError::Config(_) | TrainError::Passed { .. } => ExitCode::Usage,
-            TrainError::OtherRun { .. }
+            TrainError::InUse { .. }
+            | TrainError::OtherRun { .. }
             | TrainError::OtherVersion { .. }
             | TrainError::NoneUsable { .. } => ExitCode::UserData,
             TrainError::OutOfMemory { .. } | TrainError::DeviceFailed { .. } => ExitCode::Device,
@@ -164,6 +165,8 @@ impl From<TrainError> for Failure {
             TrainError::Losses { .. }
             | TrainError::Part { .. }
             | TrainError::NotDue { .. }
+            | TrainError::NoEpoch { .. }
+            | TrainError::EpochLength { .. }
             | TrainError::NoLastPart { .. }
             | TrainError::NoGradients
             | TrainError::NotMeasured { .. }

@@ -13,8 +13,8 @@ pub enum TrainError {
     /// A loss or a gradient was infinite or NaN, and no such update was applied; or the model holds
     /// such a value at a checkpoint or at the end, as running statistics may where activations overflow.
     #[error(
-        "training diverged: {what} is not finite after step {after}, noticed at step {step}, at \
-         learning rate {}", in_digits(*learning_rate, 3)
+        "training diverged: {what} became infinite or NaN {}, at learning rate {}",
+        among_steps(*after, *step), in_digits(*learning_rate, 3)
     )]
     Diverged {
         /// What is not finite at the last step, such as ``the gradient of `fc.weight` ``, or in the model:
@@ -55,6 +55,24 @@ pub enum TrainError {
     NotDue {
         /// Updates made.
         step: u64,
+    },
+    /// An epoch was ended that had not begun.
+    #[error("no epoch is to be ended after {ended} of them: the next has not begun")]
+    NoEpoch {
+        /// Epochs that have ended.
+        ended: usize,
+    },
+    /// An epoch with more or fewer updates than [`TrainerConfig`](crate::TrainerConfig) promises.
+    #[error("epoch {epoch} comes to {updates} updates, and `steps_per_epoch` is {promised}")]
+    EpochLength {
+        /// Which one, from 1.
+        epoch: usize,
+        /// How many it has, of more than promised the first that is too many.
+        updates: usize,
+        /// How many it should have.
+        promised: usize,
+        /// Whether it was begun before the run was resumed.
+        resumed: bool,
     },
     /// An epoch ended between the parts of an update.
     #[error("the epoch ended within an update: none of the parts since update {step} was the last")]
@@ -115,6 +133,12 @@ pub enum TrainError {
         /// What is wrong with it.
         reason: String,
     },
+    /// Another trainer keeps its checkpoints there.
+    #[error("another run keeps its checkpoints in `{}`, and has not ended", path.display())]
+    InUse {
+        /// The directory.
+        path: PathBuf,
+    },
     /// There are checkpoints, but none to resume from, and no new run overwrites them.
     #[error("{}; there is no other to resume from", damaged.join("; "))]
     NoneUsable {
@@ -161,6 +185,11 @@ impl TrainError {
     /// What to do about it.
     pub fn help(&self) -> Option<String> {
         match self {
+            Self::Diverged { step: 1, .. } => Some(
+                "it did so before any update was made: look for NaN, infinite or extreme values in the data, \
+                 and in the weights that the network began with"
+                    .to_owned(),
+            ),
             Self::Diverged { learning_rate, clip_norm, .. } => Some(format!(
                 "lower `optimizer.learning_rate`, for instance to {}, or {} `training.clip_norm`, \
                  and look for extreme values in the data",
@@ -181,6 +210,19 @@ impl TrainError {
             Self::NotDue { .. } => Some(
                 "call `step` between `next_epoch` and `end_epoch`, and take the batches from \
                  `Epoch::batches`, which ends with the run"
+                    .to_owned(),
+            ),
+            Self::NoEpoch { .. } => {
+                Some("call `end_epoch` once for each epoch that `next_epoch` returns".to_owned())
+            }
+            Self::EpochLength { resumed: true, .. } => Some(
+                "begin a resumed epoch with the batch at `Epoch::position`, as a loader's `batches` does"
+                    .to_owned(),
+            ),
+            Self::EpochLength { .. } => Some(
+                "set it to the number of updates that the loop makes, such as a loader's `steps_per_epoch()`; \
+                 several batches are one update where each `Part` says so, which `Part::whole` does not; to \
+                 end a run early, request its `Stop`"
                     .to_owned(),
             ),
             Self::NoLastPart { .. } => Some(
@@ -217,12 +259,15 @@ impl TrainError {
             Self::Unreadable { .. } => {
                 Some("check the disk, and who may read it; all checkpoints are kept".to_owned())
             }
+            Self::InUse { .. } => {
+                Some("wait until it has ended, or keep these in another folder".to_owned())
+            }
             Self::NoneUsable { .. } => {
                 Some("restore one of them from a backup, or start a new run".to_owned())
             }
             Self::OtherRun { .. } => Some(
                 "resume with the data, the settings and the version of this program that the run \
-                     began with"
+                     began with, or begin a new run in another folder"
                     .to_owned(),
             ),
             Self::OtherVersion { .. } => {
@@ -237,6 +282,16 @@ impl TrainError {
             Self::Group(error) => error.help(),
             Self::Observer(_) => None,
         }
+    }
+}
+
+/// One of the steps after `after`, up to `step`.
+fn among_steps(after: u64, step: u64) -> String {
+    let first = after + 1;
+    if first < step {
+        format!("in one of steps {first} to {step}")
+    } else {
+        format!("in step {step}")
     }
 }
 
@@ -269,10 +324,13 @@ mod tests {
             (error.to_string(), error.help().unwrap())
         };
         let (message, help) = told(99.441_543_545_091_18, None);
-        assert!(message.ends_with("noticed at step 4, at learning rate 99.4"), "{message}");
+        let expected = "training diverged: the loss became infinite or NaN in one of steps 3 to 4, at \
+                        learning rate 99.4";
+        assert_eq!(message, expected);
         assert!(help.contains("to 10, or set `training.clip_norm`"), "{help}");
         assert!(told(1e30, None).0.ends_with("learning rate 1e30"));
         let (_, help) = told(2e-3, Some(1.0));
         assert!(help.contains("to 2e-4, or lower `training.clip_norm`"), "{help}");
+        assert_eq!([among_steps(3, 4), among_steps(4, 4)], ["in step 4", "in step 4"]);
     }
 }

@@ -266,8 +266,8 @@ impl<F: FnMut(&Event) -> Result<(), ObserverError>> Observer for F {
 
 /// Keeps a run, so that it can be resumed however it ended.
 pub trait Keeper {
-    /// The directory of the checkpoints; it need not exist. It is for one trainer at a time: another one
-    /// removes what it does not know. `store::FileLock` keeps a second process away.
+    /// The directory of the checkpoints; it need not exist. It is for one trainer at a time, and any other
+    /// is refused meanwhile.
     fn checkpoints(&self) -> PathBuf;
 
     /// Makes durable what was observed so far, and says how far that is; the answer is stored in the

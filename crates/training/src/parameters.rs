@@ -63,6 +63,15 @@ impl Parameter {
         }
     }
 
+    /// Whether it is a running statistic of a normalisation that is trained, by the names that Burn and
+    /// this workspace give it.
+    pub(crate) fn is_running_statistic(&self, all: &[Self]) -> bool {
+        let Some((layer, name)) = self.path.rsplit_once('.') else { return false };
+        name.starts_with("running_")
+            && !self.trained
+            && all.iter().any(|other| other.trained && begins_with(&other.path, layer))
+    }
+
     pub(crate) fn elements(&self) -> usize {
         self.shape.iter().product()
     }
@@ -90,15 +99,24 @@ where
     B: Backend,
     M: Module<B>,
 {
+    let sums = sums(model, is_asked_for).into_iter();
+    sums.filter(|(_, sum)| !sum.is_finite()).map(|(place, _)| place).collect()
+}
+
+/// The sums of the values of those parameters that are asked for, by position; waits for the device.
+pub(crate) fn sums<B, M>(model: &M, is_asked_for: impl Fn(usize) -> bool) -> BTreeMap<usize, f32>
+where
+    B: Backend,
+    M: Module<B>,
+{
     let mut sums = Sums { is_asked_for, visited: 0, places: Vec::new(), sums: Vec::new() };
     model.visit(&mut sums);
     let Sums { places, sums, .. } = sums;
     if places.is_empty() {
-        return BTreeSet::new();
+        return BTreeMap::new();
     }
     let sums = Tensor::cat(sums, 0).into_data();
-    let sums = places.into_iter().zip(sums.iter::<f32>());
-    sums.filter(|(_, sum)| !sum.is_finite()).map(|(place, _)| place).collect()
+    places.into_iter().zip(sums.iter::<f32>()).collect()
 }
 
 /// The sum of each parameter's values, `[1]`, which shows one that is not finite.

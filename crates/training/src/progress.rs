@@ -50,14 +50,19 @@ pub(crate) struct Handover {
 }
 
 impl Handover {
-    /// Waits for a batch.
-    pub(crate) fn wait<T>(&self, next: impl FnOnce() -> T) -> T {
+    /// Waits for a batch, if there is another.
+    pub(crate) fn wait<T>(&self, next: impl FnOnce() -> Option<T>) -> Option<T> {
         let start = Instant::now();
         let batch = next();
         let came = Instant::now();
         self.waited.set(self.waited.get() + (came - start));
-        self.came.set(Some(came));
+        self.came.set(batch.is_some().then_some(came));
         batch
+    }
+
+    /// Whether a batch arrived, and nothing was learnt from it yet.
+    pub(crate) fn holds_batch(&self) -> bool {
+        self.came.get().is_some()
     }
 
     /// Seconds of waiting since the last call.
@@ -147,9 +152,13 @@ mod tests {
     fn the_time_since_a_batch_counts_once() {
         let handover = Handover::default();
         assert_eq!(handover.take_since_batch(), 0.0);
-        handover.wait(|| ());
+        assert!(!handover.holds_batch());
+        handover.wait(|| Some(()));
+        assert!(handover.holds_batch());
         assert!(handover.take_since_batch() > 0.0);
         assert_eq!(handover.take_since_batch(), 0.0);
+        handover.wait(|| None::<()>);
+        assert!(!handover.holds_batch());
         assert!(handover.take_waited() > 0.0);
         assert_eq!(handover.take_waited(), 0.0);
     }

@@ -2,8 +2,10 @@
 //! computes garbage. Checked here for all backends, with texts for users; Flex asserts once more what its
 //! unsafe kernels rely on.
 
+use burn::tensor::{Int, Tensor};
+
 use super::{Conv2dOptions, LstmState, LstmWeights, PoolOptions};
-use crate::Backend;
+use crate::{Backend, device::COMPUTES_AT_ONCE};
 
 /// - `what`: the operation and the operand
 /// - `given`: what the expected shape follows from
@@ -15,6 +17,19 @@ pub(super) fn shape<const D: usize>(
     given: &str,
 ) {
     assert!(found == expected, "{what} of {found:?} must be {expected:?} by {given}");
+}
+
+/// On the CPU: a GPU would have to be waited for.
+#[track_caller]
+pub(super) fn classes<B: Backend>(what: &str, targets: &Tensor<B, 1, Int>, classes: usize) {
+    if !COMPUTES_AT_ONCE {
+        return;
+    }
+    let targets = targets.to_data();
+    let other = targets.iter::<i64>().find(|target| !(0..classes as i64).contains(target));
+    if let Some(other) = other {
+        panic!("{what}: the target {other} is none of {classes} classes, which count from 0");
+    }
 }
 
 #[track_caller]

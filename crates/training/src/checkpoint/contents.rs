@@ -259,7 +259,13 @@ impl SavedState {
         let now = config.of_updates();
         let changed = self.settings.iter().find(|&(name, then)| now.get(name) != Some(then));
         match changed.map(|(name, then)| (name, then, now.get(name))) {
-            Some((name, then, Some(now))) => Err(format!("its `{name}` was {then} and is {now}")),
+            Some((name, then, Some(now))) => {
+                let [then, now] = [then, now].map(|value| match value {
+                    serde_json::Value::Null => "unset".to_owned(),
+                    value => value.to_string(),
+                });
+                Err(format!("its `{name}` was {then} and is {now}"))
+            }
             Some((name, then, None)) => {
                 Err(format!("its `{name}` was {then}, which this program does not know"))
             }

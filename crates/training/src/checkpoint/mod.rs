@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! checkpoints/
+//!   .lock                     held while a trainer has the directory
 //!   step-100/                 a checkpoint, after update number 100
 //!     model.safetensors       the weights, by path in the module
 //!     optimizer.safetensors   what the optimizer keeps for each of them

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use store::{create_directory, is_unfinished, previous_name, remove, write_directory};
+use store::{FileLock, create_directory, is_unfinished, previous_name, remove, write_directory};
 
 use super::{
     CheckpointConfig, Contents,
@@ -16,6 +16,7 @@ use crate::{TrainError, parameters::Parameter};
 
 /// The directory `checkpoints` of a run.
 pub(crate) struct Shelf {
+    lock: Option<FileLock>, // none before the directory is there
     directory: PathBuf,
     config: CheckpointConfig,
     steps_per_epoch: u64,
@@ -40,15 +41,45 @@ struct Name {
     is_current: bool, // rather than one that is being replaced
 }
 
+/// The name of the lock in the directory.
+const LOCK: &str = ".lock";
+
 impl Shelf {
-    pub(crate) fn new(
+    /// The directory, locked where it is there.
+    ///
+    /// # Errors
+    ///
+    /// [`TrainError::InUse`] where another trainer has it, and where the system refuses.
+    pub(crate) fn open(
         directory: PathBuf,
         config: CheckpointConfig,
         steps_per_epoch: u64,
         parameters: &[Parameter],
-    ) -> Self {
-        let stuck = BTreeSet::new();
-        Self { directory, config, steps_per_epoch, signature: signature(parameters), stuck }
+    ) -> Result<Self, TrainError> {
+        let (signature, stuck) = (signature(parameters), BTreeSet::new());
+        let mut shelf = Self { lock: None, directory, config, steps_per_epoch, signature, stuck };
+        if shelf.directory.is_dir() {
+            shelf.create()?;
+        }
+        Ok(shelf)
+    }
+
+    /// Creates the directory where it is missing, and locks it.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open).
+    pub(crate) fn create(&mut self) -> Result<(), TrainError> {
+        if !self.directory.is_dir() {
+            create_directory(&self.directory)?;
+        }
+        if self.lock.is_none() {
+            self.lock = FileLock::take(&self.directory.join(LOCK))?;
+        }
+        match self.lock {
+            Some(_) => Ok(()),
+            None => Err(TrainError::InUse { path: self.directory.clone() }),
+        }
     }
 
     /// The newest checkpoint that verifies; none where there are no checkpoints.
@@ -80,18 +111,6 @@ impl Shelf {
             return Ok(Newest::default());
         }
         Err(TrainError::NoneUsable { damaged })
-    }
-
-    /// Creates the directory where it is missing.
-    ///
-    /// # Errors
-    ///
-    /// Where the system refuses.
-    pub(crate) fn create(&self) -> Result<(), TrainError> {
-        if !self.directory.is_dir() {
-            create_directory(&self.directory)?;
-        }
-        Ok(())
     }
 
     /// Writes a checkpoint, verifies it, and removes those that are not to be kept. Returns why some are

@@ -48,7 +48,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         if let Some(keeper) = self.observer.keeper() {
             keeper.return_to(mark.as_ref()).map_err(TrainError::Observer)?;
         }
-        if let Some(shelf) = &self.shelf {
+        if let Some(shelf) = &mut self.shelf {
             shelf.create()?; // rather than fail after an epoch's work
         }
         for message in newest.damaged {
@@ -81,7 +81,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         let directory = keeper.checkpoints();
         let config = self.config.checkpoint.clone();
         let steps_per_epoch = self.config.length().steps_per_epoch;
-        let shelf = Shelf::new(directory, config, steps_per_epoch, &self.parameters);
+        let shelf = Shelf::open(directory, config, steps_per_epoch, &self.parameters)?;
         let newest = shelf.newest(&self.parameters)?;
         self.shelf = Some(shelf);
         Ok(newest)

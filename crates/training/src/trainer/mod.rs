@@ -4,15 +4,21 @@ mod checkpoints;
 mod processes;
 mod report;
 
-use std::{cell::Cell, collections::BTreeSet, fmt, rc::Rc, time::Instant};
+use std::{
+    cell::Cell,
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    rc::Rc,
+    time::Instant,
+};
 
-use backend::{AutodiffBackend, Part};
+use backend::{AutodiffBackend, Part, device::COMPUTES_AT_ONCE};
 use burn::{module::AutodiffModule, tensor::Tensor};
 
 use crate::{
     Best, EndStatus, Epoch, Event, Metrics, Observer, Stop, TrainError, TrainerConfig,
     checkpoint::Shelf,
-    parameters::{Parameter, are_trained, not_finite},
+    parameters::{Parameter, are_trained, not_finite, sums},
     progress::{Clock, Handover, Span, Spent},
     state::State,
 };
@@ -49,6 +55,7 @@ pub struct Trainer<'run, B: AutodiffBackend, M: AutodiffModule<B>> {
     config: TrainerConfig,
     parameters: Vec<Parameter>,
     infinite: BTreeSet<usize>, // parameters that are not trained and were not finite from the start
+    statistics: BTreeMap<usize, f32>, // sums of the running ones, until they are seen to move
     state: State<B, M>,
     observer: &'run mut dyn Observer,
     interrupt: Stop,           // asked of this process
@@ -61,20 +68,14 @@ pub struct Trainer<'run, B: AutodiffBackend, M: AutodiffModule<B>> {
     clock: Clock,
     handover: Rc<Handover>,
     in_epoch: bool,
+    diverged: bool,
     shown: Vec<Event>, // samples of this epoch, told once it has ended
     spent: Spent,      // since the losses were last read
     moved: Instant,    // when progress was last told
     keeps: bool,       // whether there are checkpoints, which the first process writes
     shelf: Option<Shelf>,
     kept: Option<(u64, usize)>, // the place of the last checkpoint
-    warned: Warned,
-}
-
-/// What this process has warned of, which it does once.
-#[derive(Default)]
-struct Warned {
-    of_another_length: bool,
-    of_no_number: bool,
+    warned_of_no_number: bool,
 }
 
 impl<B: AutodiffBackend, M: AutodiffModule<B>> fmt::Debug for Trainer<'_, B, M> {
@@ -107,8 +108,8 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
     /// checkpoint does not fit the model or its settings; [`TrainError::Passed`] where the run is to
     /// end before it; [`TrainError::Unreadable`] and [`TrainError::OtherVersion`] where it may be whole
     /// but cannot be read; [`TrainError::NoneUsable`] where all are damaged; [`TrainError::Store`]
-    /// where the directory of checkpoints cannot be created; [`TrainError::Group`];
-    /// [`TrainError::Observer`].
+    /// where the directory of checkpoints cannot be created; [`TrainError::InUse`] where another trainer
+    /// has it; [`TrainError::Group`]; [`TrainError::Observer`].
     pub fn new(
         model: M,
         config: TrainerConfig,
@@ -124,6 +125,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
             state: State::new(model, parameters.len(), &config, device),
             parameters,
             infinite,
+            statistics: BTreeMap::new(),
             config,
             observer,
             interrupt,
@@ -136,16 +138,20 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
             clock: Clock::default(),
             handover: Rc::default(),
             in_epoch: false,
+            diverged: false,
             shown: Vec::new(),
             spent: Spent::default(),
             moved: Instant::now(),
             keeps: false,
             shelf: None,
             kept: None,
-            warned: Warned::default(),
+            warned_of_no_number: false,
         };
         trainer.begin_or_resume()?;
         trainer.began_at = trainer.step_number();
+        let Self { parameters, state, .. } = &trainer;
+        let is_running = |position: usize| parameters[position].is_running_statistic(parameters);
+        trainer.statistics = sums(state.model(), is_running);
         trainer.tell_of_tuning()?;
         Ok(trainer)
     }
@@ -159,17 +165,18 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
     /// Its parameters must stay the same in number, order and shape, and those that are trained too: to
     /// freeze or to train others, begin another run with the weights of this one.
     ///
-    /// To be called after [`step`](Self::step): a checkpoint is written at the beginning of the next
-    /// `step`, and must not hold what the next batch changed, or the resumed run changes it twice.
+    /// To be called after [`step`](Self::step), as a checkpoint is written at the beginning of the next
+    /// one: it must not hold what the next batch changed, or a resumed run changes that twice.
     ///
     /// With batch normalisation it is `trainer.map_model(|model| pass.update_statistics(model))`;
     /// without this call the network is evaluated with mean 0 and variance 1.
     ///
     /// # Panics
     ///
-    /// If other parameters are trained than before.
+    /// If other parameters are trained than before; between a batch and its [`step`](Self::step).
     #[track_caller]
     pub fn map_model(&mut self, map: impl FnOnce(M) -> M) {
+        assert!(!self.handover.holds_batch(), "`map_model` is to be called after `step`");
         self.state.map_model(map);
         let trained = self.parameters.iter().map(|parameter| parameter.trained);
         assert!(
@@ -191,21 +198,28 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
 
     /// Leaves something for the next update of this epoch: `[streams, width]`. To be called after
     /// [`step`](Self::step), as [`map_model`](Self::map_model).
+    ///
+    /// # Panics
+    ///
+    /// Between a batch and its [`step`](Self::step).
+    #[track_caller]
     pub fn carry(&mut self, name: &str, rows: Tensor<B::InnerBackend, 2>) {
+        assert!(!self.handover.holds_batch(), "`carry` is to be called after `step`");
         self.state.carried.insert(name.to_owned(), rows);
     }
 
-    /// The next pass over the data, none when training is over.
+    /// The next pass over the data, none when training is over or has diverged.
     ///
     /// # Panics
     ///
     /// If the last one was not ended by [`end_epoch`](Self::end_epoch).
     #[track_caller]
     pub fn next_epoch(&mut self) -> Option<Epoch> {
-        if self.stop.requested() || self.state.is_over(&self.config) {
+        if self.diverged || self.stop.requested() || self.state.is_over(&self.config) {
             return None;
         }
-        assert!(!self.in_epoch, "an epoch ends with `end_epoch`");
+        let begun = self.state.record.epochs_ended + 1;
+        assert!(!self.in_epoch, "epoch {begun} has begun: end it with `end_epoch` first");
         self.in_epoch = true;
         self.clock.start();
         let record = &mut self.state.record;
@@ -231,12 +245,13 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
     ///
     /// # Errors
     ///
-    /// [`TrainError::NotDue`] outside of an epoch, and after the run's last step; [`TrainError::Losses`]
+    /// [`TrainError::NotDue`] outside of an epoch, and after the run's last step;
+    /// [`TrainError::EpochLength`] after the epoch's last one; [`TrainError::Losses`]
     /// where there is not one for each sample; [`TrainError::Part`] where the parts up to this one have more
     /// samples than their update, or with the last one fewer and no other process has the rest, or where they
     /// do not agree on its samples; [`TrainError::NoGradients`] where
-    /// no part of an update has losses that depend on the model; [`TrainError::Diverged`], noticed at the log
-    /// interval, though no update was made since the first value that was not finite;
+    /// no part of an update has losses that depend on the model; [`TrainError::Diverged`], on a GPU noticed
+    /// at the log interval, though no update was made since the first value that was not finite;
     /// [`TrainError::Observer`]; [`TrainError::Store`] and [`TrainError::Unreadable`] where a checkpoint
     /// cannot be written; [`TrainError::Group`] where another process failed.
     pub fn step(&mut self, losses: Tensor<B, 1>, part: Part) -> Result<(), TrainError> {
@@ -247,6 +262,9 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         }
         if !self.in_epoch || self.step_number() >= self.config.length().steps {
             return Err(TrainError::NotDue { step: self.step_number() });
+        }
+        if !self.in_update.get() && self.state.record.position >= self.config.steps_per_epoch {
+            return Err(self.another_length(self.state.record.position + 1));
         }
         let [before, of] = if self.in_update.get() { self.in_parts } else { [0, part.of] };
         let samples = before + samples;
@@ -276,6 +294,9 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         self.spent.update += start.elapsed().as_secs_f64();
         self.tell_of_tuning()?;
         let step = self.step_number();
+        if COMPUTES_AT_ONCE {
+            self.check_finite()?; // there is nothing to wait for
+        }
         if step.is_multiple_of(self.config.log_every_steps) {
             self.log()?;
         } else {
@@ -294,8 +315,9 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
     ///
     /// # Errors
     ///
-    /// As [`Trainer::step`]; [`TrainError::NotMeasured`] where what is monitored is not among what was measured;
-    /// [`TrainError::NoLastPart`] where the last update is incomplete.
+    /// As [`Trainer::step`]; [`TrainError::NoEpoch`] where none has begun; [`TrainError::NoLastPart`] where
+    /// the last update is incomplete; [`TrainError::EpochLength`] where updates are missing;
+    /// [`TrainError::NotMeasured`] where what is monitored is not among what was measured.
     pub fn end_epoch(
         &mut self,
         validate: impl FnOnce(&M::InnerModule) -> Option<Metrics>,
@@ -312,6 +334,9 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         &mut self,
         validate: impl FnOnce(&M::InnerModule) -> Result<Option<Metrics>, E>,
     ) -> Result<(), E> {
+        if !self.in_epoch {
+            return Err(TrainError::NoEpoch { ended: self.state.record.epochs_ended }.into());
+        }
         if self.in_update.get() {
             return Err(TrainError::NoLastPart { step: self.step_number() }.into());
         }
@@ -321,9 +346,14 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
             return Ok(());
         }
         let cut = self.checkpoint_in_cut_epoch()?;
+        let updates = self.state.record.position;
+        if !cut && updates != self.config.steps_per_epoch {
+            return Err(self.another_length(updates).into());
+        }
         self.read_losses()?; // waits for the device, so it is part of the epoch's time
         self.clock.stop();
         self.share_statistics()?;
+        self.warn_of_unmoved_statistics()?;
         let model = self.state.evaluated();
         self.tell(&Event::Validating)?;
         let start = Instant::now();
@@ -346,9 +376,6 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
                     return Err(TrainError::NotMeasured { monitored, metrics }.into());
                 }
             },
-        }
-        if !cut {
-            self.warn_of_another_length()?;
         }
         for sample in std::mem::take(&mut self.shown) {
             self.tell(&sample)?;

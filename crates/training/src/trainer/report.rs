@@ -10,7 +10,7 @@ use burn::module::AutodiffModule;
 
 use crate::{
     EndStatus, Event, Metrics, StepReport, TrainError, Trainer,
-    parameters::not_finite,
+    parameters::{not_finite, sums},
     progress::{Span, Spent},
     state::NotFinite,
 };
@@ -92,6 +92,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
     fn diverged(&mut self, after: u64, what: String) -> TrainError {
         let step = self.step_number();
         let epoch = self.state.record.epochs_begun();
+        self.diverged = true;
         if let Err(error) = self.tell(&Event::End { status: EndStatus::Diverged, epoch, step }) {
             return error;
         }
@@ -196,7 +197,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
 
     /// Warns of the first epoch in which validation measured no number.
     pub(super) fn warn_of_no_number(&mut self, monitored: f64) -> Result<(), TrainError> {
-        if !monitored.is_nan() || std::mem::replace(&mut self.warned.of_no_number, true) {
+        if !monitored.is_nan() || std::mem::replace(&mut self.warned_of_no_number, true) {
             return Ok(());
         }
         let message = format!(
@@ -206,25 +207,32 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         self.tell(&Event::Warning { message })
     }
 
-    /// Warns, at the end of an epoch, where it had more or fewer updates than was promised.
-    pub(super) fn warn_of_another_length(&mut self) -> Result<(), TrainError> {
-        let (record, promised) = (&self.state.record, self.config.steps_per_epoch);
-        let differs = record.position != promised;
-        if !differs || std::mem::replace(&mut self.warned.of_another_length, true) {
+    /// Warns after the first epoch of running statistics that are those from before it.
+    pub(super) fn warn_of_unmoved_statistics(&mut self) -> Result<(), TrainError> {
+        let before = std::mem::take(&mut self.statistics);
+        if before.is_empty() || self.step_number() == self.began_at {
             return Ok(());
         }
-        let resumed = self.began_at > record.step.saturating_sub(record.position as u64);
-        let consequence = match resumed {
-            true => {
-                "so the run does not end as if it had not been stopped: a loop goes on with the \
-                     batch at `Epoch::position`"
-            }
-            false => "from which the length of the run and its learning-rate schedule follow",
+        let now = sums(self.state.model(), |position| before.contains_key(&position));
+        let Some((&position, _)) = before.iter().find(|&(place, sum)| now[place] == *sum) else {
+            return Ok(());
         };
         let message = format!(
-            "the epoch had {} updates, and `steps_per_epoch` is {promised}, {consequence}",
-            record.position
+            "`{}` is what it was before the epoch, and validation normalises by it: after each step call \
+             `trainer.map_model(|model| pass.update_statistics(model))`",
+            self.parameters[position].path
         );
         self.tell(&Event::Warning { message })
+    }
+
+    /// The error of an epoch with that many updates.
+    pub(super) fn another_length(&self, updates: usize) -> TrainError {
+        let record = &self.state.record;
+        TrainError::EpochLength {
+            epoch: record.epochs_ended + 1,
+            updates,
+            promised: self.config.steps_per_epoch,
+            resumed: self.began_at > record.step.saturating_sub(record.position as u64),
+        }
     }
 }

@@ -44,6 +44,7 @@ impl Kept {
         let entries = fs::read_dir(self.directory()).unwrap();
         let mut names: Vec<String> =
             entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.retain(|name| name != ".lock");
         names.sort();
         names
     }

@@ -157,7 +157,7 @@ fn an_epoch_that_ends_within_an_update_is_refused() {
 }
 
 #[test]
-#[should_panic(expected = "an epoch ends with `end_epoch`")]
+#[should_panic(expected = "epoch 1 has begun: end it with `end_epoch` first")]
 fn a_loop_that_does_not_end_its_epochs_is_a_mistake() {
     begun(&mut ()).next_epoch();
 }
@@ -290,19 +290,84 @@ fn a_parameter_in_two_places_is_named_with_both() {
 
 /// In a loop that begins its epoch anew instead of at [`Epoch::position`](training::Epoch::position).
 #[test]
-fn a_resumed_epoch_of_another_length_is_reported() {
+fn a_resumed_epoch_of_another_length_is_refused() {
     let (mut kept, settings) = stopped();
     let (device, stop) = (Device::default(), Stop::default());
     let mut trainer = Trainer::new(ones(), settings, &device, &mut kept, stop).unwrap();
     let epoch = trainer.next_epoch().unwrap();
     assert_eq!(epoch.position, 1);
+    let mut step = || trainer.step(trainer.model().weight.val().sum(), Part::whole(1));
+    step().unwrap();
+    let error = step().unwrap_err();
+    assert_eq!(error.to_string(), "epoch 4 comes to 3 updates, and `steps_per_epoch` is 2");
+    assert!(error.help().unwrap().contains("the batch at `Epoch::position`"));
+}
+
+#[test]
+fn an_epoch_ends_once() {
+    let mut nobody = ();
+    let mut trainer = begun(&mut nobody);
     for _ in 0..2 {
-        let losses = trainer.model().weight.val().sum();
-        trainer.step(losses, Part::whole(1)).unwrap();
+        trainer.step(losses(trainer.model()), Part::whole(3)).unwrap();
     }
-    trainer.end_epoch(|_| Some(Metrics::from([("loss".to_owned(), 1.0)]))).unwrap();
+    trainer.end_epoch(|_| None).unwrap();
+    let error = trainer.end_epoch(|_| None).unwrap_err();
+    assert!(matches!(error, TrainError::NoEpoch { ended: 1 }), "{error}");
+}
+
+/// A checkpoint is written at the beginning of `step`, so it would hold what its own batch has changed.
+#[test]
+fn what_a_batch_changes_is_changed_after_its_step() {
+    for carries in [false, true] {
+        let change = move || {
+            let mut nobody = ();
+            let device = Device::default();
+            let mut trainer =
+                Trainer::new(ones(), sgd(), &device, &mut nobody, Stop::default()).unwrap();
+            let epoch = trainer.next_epoch().unwrap();
+            let change = |trainer: &mut LinearTrainer<'_>| match carries {
+                true => trainer.carry("state", Tensor::zeros([1, 1], &device)),
+                false => trainer.map_model(|model| model),
+            };
+            let mut batches = epoch.batches(0..2);
+            batches.next();
+            trainer.step(losses(trainer.model()), Part::whole(3)).unwrap();
+            change(&mut trainer);
+            batches.next();
+            change(&mut trainer);
+        };
+        let panic = std::panic::catch_unwind(change).unwrap_err();
+        let told = panic.downcast_ref::<&str>().unwrap();
+        assert!(told.ends_with("is to be called after `step`"), "{told}");
+    }
+}
+
+#[test]
+fn training_that_diverged_is_over() {
+    let mut recorder = Recorder::default();
+    let mut trainer = begun(&mut recorder);
+    let undefined = losses(trainer.model()) * f32::NAN;
+    let error = match trainer.step(undefined, Part::whole(3)) {
+        Err(error) => error, // noticed at once
+        Ok(()) => {
+            trainer.step(losses(trainer.model()), Part::whole(3)).unwrap();
+            trainer.end_epoch(|_| None).unwrap_err()
+        }
+    };
+    assert!(matches!(error, TrainError::Diverged { after: 0, .. }), "{error}");
+    assert!(trainer.next_epoch().is_none());
+    assert!(matches!(trainer.finish().unwrap_err(), TrainError::Diverged { .. }));
+}
+
+#[test]
+fn a_second_trainer_in_a_folder_of_checkpoints_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let new = |kept| Trainer::new(ones(), sgd(), &Device::default(), kept, Stop::default());
+    let mut kept = [(); 3].map(|()| KeptBelow(directory.path().to_owned()));
+    let [first, second, third] = &mut kept;
+    let trainer = new(first).unwrap();
+    let error = new(second).unwrap_err();
+    assert!(matches!(error, TrainError::InUse { .. }), "{error}");
     drop(trainer);
-    let [told] = kept.warnings()[..] else { panic!("{:?}", kept.warnings()) };
-    assert!(told.starts_with("the epoch had 3 updates, and `steps_per_epoch` is 2"), "{told}");
-    assert!(told.ends_with("a loop goes on with the batch at `Epoch::position`"), "{told}");
+    new(third).unwrap();
 }

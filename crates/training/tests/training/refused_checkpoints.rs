@@ -174,7 +174,7 @@ fn a_checkpoint_of_other_settings_is_refused() {
         (|c| c.keep_best = false, "it began with keeping the best model and would continue"),
         (|c| c.optimizer.learning_rate = 5.0, "its `optimizer.learning_rate` was 0.05 and is 5.0"),
         (|c| c.schedule.kind = ScheduleKind::Cosine, "its `schedule.kind` was \"plateau\""),
-        (|c| c.clip_norm = Some(77.0), "and is 77.0"),
+        (|c| c.clip_norm = None, "its `clip_norm` was 2.0 and is unset"),
         (|c| c.ema = Some(0.125), "and is 0.125"),
         (|c| c.monitor.higher_is_better = true, "its `monitor.higher_is_better` was false and is"),
     ];
