@@ -66,9 +66,9 @@ impl<B: Backend> Net<B> {
     /// Each layer has a name, from which and the seed its weights follow.
     fn new(initializer: &Initializer<B>, classes: usize) -> Self {
         let conv = |name, inputs, outputs| {
-            let sizes = Conv2dConfig::three_by_three(inputs, outputs);
+            let sizes = Conv2dConfig::square(3, inputs, outputs);
             // The normalisation that follows has a bias.
-            let sizes = Conv2dConfig { padding: 1, bias: false, ..sizes };
+            let sizes = Conv2dConfig { padding: [1; 2], bias: false, ..sizes };
             sizes.build(&initializer.at(name), Law::He)
         };
         let norm = |name, channels| BatchNorm2d::new(&initializer.at(name), channels);

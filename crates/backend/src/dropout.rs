@@ -29,9 +29,16 @@ pub struct DropoutMask {
 }
 
 impl DropoutMask {
-    /// - `probability`: in `0..=1`, rounded to a multiple of 2^-16
+    /// - `probability`: rounded to a multiple of 2^-16
     /// - `first_sample`: the number of the batch's first sample
+    ///
+    /// # Panics
+    ///
+    /// Where the probability is not within 0 and 1.
+    #[track_caller]
     pub fn new(probability: f64, random: Random, first_sample: usize) -> Self {
+        let is_one = (0.0..=1.0).contains(&probability);
+        assert!(is_one, "dropout: the probability {probability} must be within 0 and 1");
         let dropped = (probability * f64::from(DRAWS)).round() as u32;
         Self { random, first_sample, dropped }
     }

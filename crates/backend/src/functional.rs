@@ -437,9 +437,16 @@ pub fn dropout<B: Backend, const D: usize>(
 /// The rows of a table by index.
 ///
 /// - `table`: `[entries, width]`
-/// - `indices`: `[batch, time]`, below `entries`
+/// - `indices`: `[batch, time]`, below `entries`; of others the rows are undefined on a GPU
 /// - returns: `[batch, time, width]`
+///
+/// # Panics
+///
+/// On the CPU, where an index is none of a row.
+#[track_caller]
 pub fn embedding<B: Backend>(table: Tensor<B, 2>, indices: Tensor<B, 2, Int>) -> Tensor<B, 3> {
+    let [entries, _] = table.dims();
+    checks::indices("embedding: the index", &indices, entries, "rows of the table");
     tensor(B::fused_embedding(primitive(table), indices.into_primitive()))
 }
 
@@ -456,7 +463,7 @@ pub fn embedding<B: Backend>(table: Tensor<B, 2>, indices: Tensor<B, 2, Int>) ->
 pub fn cross_entropy<B: Backend>(logits: Tensor<B, 2>, targets: Tensor<B, 1, Int>) -> Tensor<B, 1> {
     let [batch, classes] = logits.dims();
     checks::shape("cross_entropy: the targets", targets.dims(), [batch], "the batch of the logits");
-    checks::classes("cross_entropy", &targets, classes);
+    checks::indices("cross_entropy: the target", &targets, classes, "classes");
     tensor(B::fused_cross_entropy(primitive(logits), targets.into_primitive()).0)
 }
 

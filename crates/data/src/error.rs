@@ -90,6 +90,15 @@ pub enum DataError {
     /// No class can spare a sample.
     #[error("no class has two samples, so none can be held out for validation")]
     OneSampleEach,
+    /// A number of a table of one's own.
+    #[error("row {row} holds NaN or an infinite number")]
+    NotFinite {
+        /// The first such row, from 0.
+        row: usize,
+    },
+    /// No group can be spared.
+    #[error("all rows are of one group, so none can be held out for validation")]
+    OneGroup,
     /// A fraction outside of [0, 1).
     #[error("a validation fraction of {fraction} is not within 0 and 1")]
     Fraction {

@@ -117,6 +117,16 @@ impl ImageSource for ImagesInMemory {
     }
 }
 
+/// Refuses a source of no image, or of images without a pixel.
+pub(crate) fn check_not_empty(source: &dyn ImageSource) -> Result<(), DataError> {
+    let shape = source.shape();
+    match (source.labels().is_empty(), shape.bytes()) {
+        (true, _) => Err(DataError::NoImages),
+        (_, 0) => Err(DataError::NoPixels(shape)),
+        _ => Ok(()),
+    }
+}
+
 /// Zeroed pixels of images of so many bytes.
 pub(crate) fn allocate(images: usize, bytes: usize) -> Result<Vec<u8>, DataError> {
     let mut pixels = Vec::new();

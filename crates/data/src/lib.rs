@@ -108,7 +108,7 @@ pub use crate::{
     order::Order,
     progress::{Progress, silent},
     shared::{SharedFiles, refuse_shared},
-    split::{classes_without_validation, hold_out},
+    split::{HoldOut, classes_without_validation, hold_out},
     table::{Moments, Table, TableSplits, Targets, note_on_rows_in_both},
 };
 #[cfg(feature = "sources")]

@@ -4,6 +4,7 @@
 use std::{cmp::Reverse, collections::BTreeMap};
 
 use backend::random::{Purpose, Random};
+use serde::{Deserialize, Serialize};
 
 use crate::{
     DataError,
@@ -37,6 +38,80 @@ pub fn hold_out(
     }
     let split = stratified(classes, fraction, seed).ok_or(DataError::OneSampleEach)?;
     Ok((split.train, Some(split.held_out)))
+}
+
+/// Which rows are held out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HoldOut {
+    /// Any, about the same share of each class.
+    #[default]
+    Random,
+    /// The last ones: where rows are in the order of time, a model is for what comes after it.
+    Last,
+}
+
+/// As [`hold_out`], but of rows that are last, or that belong together: of no group are there rows on both
+/// sides, and about a `fraction` of all rows is held out, in whole groups.
+///
+/// - `groups`: the group of each row, counted in the order in which they first come, if there are any
+///
+/// # Errors
+///
+/// Where there is a single group, or the fraction is not within 0 and 1.
+pub(crate) fn hold_out_rows(
+    which: HoldOut,
+    classes: &[u32],
+    groups: Option<&[u32]>,
+    fraction: f64,
+    seed: u64,
+) -> Result<(Vec<usize>, Option<Vec<usize>>), DataError> {
+    if fraction == 0.0 || which == HoldOut::Random && groups.is_none() {
+        return hold_out(classes, fraction, seed);
+    }
+    check_fraction(fraction)?;
+    let each: Vec<u32>;
+    let groups = match groups {
+        Some(groups) => groups,
+        None => {
+            each = (0..classes.len() as u32).collect();
+            &each
+        }
+    };
+    let split = of_groups(which, groups, fraction, seed).ok_or(DataError::OneGroup)?;
+    Ok((split.train, Some(split.held_out)))
+}
+
+/// `None` where there is a single group.
+fn of_groups(which: HoldOut, groups: &[u32], fraction: f64, seed: u64) -> Option<Split> {
+    let count = groups.iter().max().map_or(0, |&last| last as usize + 1);
+    let mut sizes = vec![0usize; count];
+    groups.iter().for_each(|&group| sizes[group as usize] += 1);
+    let mut order: Vec<usize> = (0..count).rev().collect();
+    if which == HoldOut::Random {
+        let random = Random::new(seed, Purpose::Split, 0);
+        order.sort_by_cached_key(|&group| (random.bits(group as u64), group));
+    }
+    let smallest = *order.iter().min_by_key(|&&group| sizes[group])?;
+    let wanted = groups.len() as f64 * fraction;
+    let off = |rows: usize| (rows as f64 - wanted).abs();
+    let (mut is_held_out, mut rows) = (vec![false; count], 0);
+    for group in order {
+        let with = rows + sizes[group];
+        if with < groups.len() && off(with) < off(rows) {
+            (is_held_out[group], rows) = (true, with);
+        } else if which == HoldOut::Last {
+            break;
+        }
+    }
+    if rows == 0 {
+        // All are too large, or there is one.
+        let group = if which == HoldOut::Last { count - 1 } else { smallest };
+        is_held_out[group] = true;
+    }
+    let (held_out, train) =
+        (0..groups.len()).partition::<Vec<usize>, _>(|&row| is_held_out[groups[row] as usize]);
+    (!train.is_empty()).then_some(Split { train, held_out })
 }
 
 /// Two disjoint sets of indices that together hold every sample, each in ascending order.
@@ -208,6 +283,34 @@ mod tests {
     }
 
     #[test]
+    fn the_last_rows_are_held_out() {
+        let classes = [0; 10];
+        let (train, held_out) = hold_out_rows(HoldOut::Last, &classes, None, 0.2, 7).unwrap();
+        assert_eq!((train, held_out), ((0..8).collect(), Some(vec![8, 9])));
+        let (_, few) = hold_out_rows(HoldOut::Last, &classes, None, 0.01, 7).unwrap();
+        assert_eq!(few, Some(vec![9]));
+        let (_, none) = hold_out_rows(HoldOut::Last, &classes, None, 0.0, 7).unwrap();
+        assert_eq!(none, None);
+        let (_, groups) =
+            hold_out_rows(HoldOut::Last, &[0; 5], Some(&[0, 1, 0, 1, 2]), 0.2, 7).unwrap();
+        assert_eq!(groups, Some(vec![4]));
+        assert!(hold_out_rows(HoldOut::Last, &[0], None, 0.5, 0).is_err());
+    }
+
+    #[test]
+    fn groups_are_held_out_in_an_order_that_the_seed_decides() {
+        let groups: Vec<u32> = (0..60).map(|row| row / 6).collect();
+        let split = |seed| of_groups(HoldOut::Random, &groups, 0.2, seed).unwrap();
+        assert_eq!(split(1), split(1));
+        assert!((2..6).any(|seed| split(seed) != split(1)));
+        assert_eq!(split(1).held_out.len(), 12);
+        assert_eq!(of_groups(HoldOut::Random, &[0, 0, 0], 0.2, 1), None);
+        // Either is larger than what is wanted: the smaller one goes.
+        let two = of_groups(HoldOut::Random, &[0, 0, 0, 1, 1, 1, 1], 0.1, 1).unwrap();
+        assert_eq!(two.held_out, [0, 1, 2]);
+    }
+
+    #[test]
     fn classes_that_are_not_validated_are_named() {
         let check = |train: &[u32], validation: &[u32], expected: Option<&str>| {
             let classes: Vec<String> = (0..9).map(|class| format!("c{class}")).collect();
@@ -227,6 +330,36 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn no_group_is_on_both_sides(
+            rows in prop::collection::vec(0u32..9, 2..80),
+            fraction in 0.01f64..0.99,
+            last: bool,
+            seed: u64,
+        ) {
+            let mut known = Vec::new();
+            let groups: Vec<u32> = rows.iter().map(|row| {
+                known.iter().position(|other| other == row).unwrap_or_else(|| {
+                    known.push(*row);
+                    known.len() - 1
+                }) as u32
+            }).collect();
+            let which = if last { HoldOut::Last } else { HoldOut::Random };
+            let split = of_groups(which, &groups, fraction, seed);
+            prop_assert_eq!(split.is_some(), known.len() > 1);
+            let Some(Split { train, held_out }) = split else { return Ok(()) };
+            prop_assert!(!train.is_empty() && !held_out.is_empty());
+            let mut all = [train.clone(), held_out.clone()].concat();
+            all.sort_unstable();
+            prop_assert!(all.into_iter().eq(0..rows.len()));
+            let shared = train.iter().any(|&row| held_out.iter().any(|&other| groups[other] == groups[row]));
+            prop_assert!(!shared);
+            // Not further from the share than the largest group.
+            let largest = (0..known.len()).map(|group| groups.iter().filter(|&&other| other as usize == group).count());
+            let off = (held_out.len() as f64 - rows.len() as f64 * fraction).abs();
+            prop_assert!(off <= largest.max().unwrap() as f64);
+        }
+
         #[test]
         fn a_split_is_disjoint_complete_and_fair(
             classes in prop::collection::vec(0u32..5, 0..300),

@@ -4,6 +4,7 @@ use rayon::prelude::*;
 
 use crate::{
     DataError, ImagePreprocessing, ImageSource, Resize,
+    images::check_not_empty,
     progress::{Progress, go_on},
 };
 
@@ -29,12 +30,13 @@ impl ImagePreprocessing {
     ///
     /// # Errors
     ///
-    /// Where an image cannot be read, or `progress` answers to stop.
+    /// Where there is no image, or none with a pixel; where one cannot be read, or `progress` answers to stop.
     pub fn measured(
         source: &dyn ImageSource,
         resize: Resize,
         progress: &mut Progress<'_>,
     ) -> Result<Self, DataError> {
+        check_not_empty(source)?;
         let shape = source.shape();
         let images: Vec<usize> = (0..source.labels().len()).collect();
         let none = || vec![Sums::default(); shape.channels];

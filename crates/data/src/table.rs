@@ -1,6 +1,7 @@
 //! A table in memory: a row of features and a target per sample.
 
 mod copies;
+mod notes;
 mod telling;
 
 use std::collections::HashMap;
@@ -10,14 +11,16 @@ use store::{sha256_hex, sha256_hex_of_values};
 
 use crate::{
     Column, ColumnKind, DataError, SharedFiles, TablePreprocessing, Target, TargetKind, Task,
-    count::grouped, preprocess::dress::Number, split::classes_without_validation,
+    count::grouped, preprocess::dress::Number,
 };
 
 pub use self::copies::note_on_rows_in_both;
-pub(crate) use self::{copies::note_on_contradictions, telling::notes_on_telling_columns};
+pub(crate) use self::notes::notes_on_splits;
 
 /// A target of whole numbers is a class if it has at most this many.
 pub(crate) const MOST_INTEGER_CLASSES: usize = 20;
+/// There may be as many classes, or categories that are one-hot encoded.
+pub(crate) const MOST_CLASSES: usize = 1000;
 
 /// Samples ready for the device. Made by a source, or by [`Table::new`].
 #[derive(Debug, Clone, PartialEq)]
@@ -78,7 +81,8 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// Where the features cannot be divided among the rows, or a label is not below `classes`.
+    /// Where the features cannot be divided among the rows, a label is not below `classes`, or a number is
+    /// not finite.
     ///
     /// # Examples
     ///
@@ -96,6 +100,12 @@ impl Table {
             return Err(DataError::FeatureCount { values, rows });
         }
         check_labels(targets.labels(), classes)?;
+        let width = values / rows.max(1);
+        let is_undefined = |values: &[f32]| values.iter().position(|value| !value.is_finite());
+        let row = is_undefined(&features).map(|place| place / width);
+        if let Some(row) = row.or_else(|| is_undefined(targets.values())) {
+            return Err(DataError::NotFinite { row });
+        }
         Ok(Self { features, targets, lines: Vec::new() })
     }
 
@@ -316,16 +326,6 @@ pub(crate) fn differ_in_case(classes: &[String]) -> Option<[&str; 2]> {
         let other = seen.insert(class.to_lowercase(), class)?;
         Some([other.as_str(), class.as_str()])
     })
-}
-
-/// What the user should know of classes that are not validated on, where there is a validation split.
-pub(crate) fn note_on_validation(
-    preprocessing: &TablePreprocessing,
-    train: &Table,
-    validation: Option<&Table>,
-) -> Option<String> {
-    let classes = preprocessing.target.classes();
-    classes_without_validation(classes, train.targets.labels(), validation?.targets.labels())
 }
 
 /// Whether classes are integers, perhaps in dress, and no codes with leading zeros.

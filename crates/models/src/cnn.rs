@@ -56,7 +56,7 @@ impl CnnConfig {
     /// The network with the weights of `initializer`.
     pub fn build<B: Backend>(&self, initializer: &Initializer<B>) -> Cnn<B> {
         let conv = |name, inputs, outputs| {
-            Conv2dConfig::three_by_three(inputs, outputs).build(&initializer.at(name), Law::Keras)
+            Conv2dConfig::square(3, inputs, outputs).build(&initializer.at(name), Law::Keras)
         };
         let dense =
             |name, inputs, outputs| Linear::new(&initializer.at(name), Law::Keras, inputs, outputs);

@@ -145,8 +145,12 @@ fn conv<B: Backend>(
     kernel: usize,
     stride: usize,
 ) -> Conv2d<B> {
-    let padding = kernel / 2;
-    let config = Conv2dConfig { inputs, outputs, kernel, stride, padding, bias: false };
+    let config = Conv2dConfig {
+        stride: [stride; 2],
+        padding: [kernel / 2; 2],
+        bias: false,
+        ..Conv2dConfig::square(kernel, inputs, outputs)
+    };
     config.build(initializer, Law::He)
 }
 

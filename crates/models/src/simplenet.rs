@@ -56,7 +56,7 @@ impl SimpleNetConfig {
     /// The network with the weights of `initializer`.
     pub fn build<B: Backend>(&self, initializer: &Initializer<B>) -> SimpleNet<B> {
         let conv = |name, inputs, outputs| {
-            Conv2dConfig::three_by_three(inputs, outputs).build(&initializer.at(name), Law::Pytorch)
+            Conv2dConfig::square(3, inputs, outputs).build(&initializer.at(name), Law::Pytorch)
         };
         let dense = |name, inputs, outputs| {
             Linear::new(&initializer.at(name), Law::Pytorch, inputs, outputs)

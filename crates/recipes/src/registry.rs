@@ -122,7 +122,12 @@ pub fn find(name: &str) -> Result<&'static Recipe, Failure> {
     RECIPES.into_iter().find(|recipe| recipe.name == name).ok_or_else(|| {
         let names = RECIPES.iter().map(|recipe| recipe.name);
         let lower = name.to_lowercase();
+        let is_other_format = [".yaml", ".yml", ".json"].iter().any(|end| lower.ends_with(end));
         let help = match usual_name(&lower).or_else(|| nearest(&lower, names)) {
+            _ if is_other_format => {
+                "settings are TOML: `recipes copy` makes a file of them, whose name ends in `.toml`"
+                    .to_owned()
+            }
             Some(near) => format!("did you mean `{near}`?"),
             None => "`recipes list` lists them; the name of a configuration file ends in `.toml`"
                 .to_owned(),

@@ -349,11 +349,16 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
         let error = config.monitor.error(value);
         record.plateau.note(error, &config.schedule);
         record.early_stopping.note(error, |best| best - config.minimum_improvement);
-        let best = record
-            .best
-            .as_ref()
-            .map_or(f64::INFINITY, |(best, _)| config.monitor.error(best.value));
-        if error < best {
+        // Of epochs that are alike, as those of few samples often are, the one with the lower loss.
+        let loss = |measured: &Measured| measured.0.get("loss").copied().unwrap_or(f64::INFINITY);
+        let is_best = match &record.best {
+            None => error < f64::INFINITY,
+            Some((best, of_best)) => {
+                let best = config.monitor.error(best.value);
+                error < best || error == best && loss(measured) < loss(of_best)
+            }
+        };
+        if is_best {
             let best = Best { epoch: record.epochs_ended, metric: metric.clone(), value };
             record.best = Some((best, measured.clone()));
             self.best_model = config.keep_best.then_some(model);

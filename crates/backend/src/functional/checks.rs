@@ -19,16 +19,23 @@ pub(super) fn shape<const D: usize>(
     assert!(found == expected, "{what} of {found:?} must be {expected:?} by {given}");
 }
 
-/// On the CPU: a GPU would have to be waited for.
+/// Of indices on the CPU: a GPU would have to be waited for.
+///
+/// - `what`: the operation and what is indexed: `the target`
+/// - `of`: what it is an index of
 #[track_caller]
-pub(super) fn classes<B: Backend>(what: &str, targets: &Tensor<B, 1, Int>, classes: usize) {
+pub(super) fn indices<B: Backend, const D: usize>(
+    what: &str,
+    indices: &Tensor<B, D, Int>,
+    count: usize,
+    of: &str,
+) {
     if !COMPUTES_AT_ONCE {
         return;
     }
-    let targets = targets.to_data();
-    let other = targets.iter::<i64>().find(|target| !(0..classes as i64).contains(target));
-    if let Some(other) = other {
-        panic!("{what}: the target {other} is none of {classes} classes, which count from 0");
+    let indices = indices.to_data();
+    if let Some(other) = indices.iter::<i64>().find(|index| !(0..count as i64).contains(index)) {
+        panic!("{what} {other} is none of {count} {of}, which count from 0");
     }
 }
 

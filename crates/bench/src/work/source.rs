@@ -182,7 +182,7 @@ fn epoch(job: &SourceJob, device: &Device) -> anyhow::Result<Epoch> {
             table(read_csv(&options, 0)?, device)
         }
         SourceKind::Npy => {
-            let options = NpyOptions { path: folder.clone(), task: None, validation: 0.0 };
+            let options = NpyOptions::new(folder.clone());
             table(read_npy(&options, 0)?, device)
         }
         SourceKind::Text => {

@@ -1,7 +1,7 @@
 //! Brightness, contrast, saturation, hue and grey, as torchvision defines them.
 //!
-//! Colours are between 0 and 1 before and after. Images of one channel have no saturation and no
-//! hue, and are left as they are by the functions for these.
+//! Colours are between 0 and 1 before and after. Images of other than three channels have no saturation and
+//! no hue, and are left as they are by the functions for these; their greys are the mean of their channels.
 
 use backend::Backend;
 use burn::tensor::{Tensor, TensorData};
@@ -34,7 +34,7 @@ pub fn contrast<B: Backend>(images: Tensor<B, 4>, factors: &[f32]) -> Tensor<B, 
     let means = images.clone().reshape([batch, channels, height * width]).mean_dim(2);
     let means = match channels {
         3 => grey_shares(&device).matmul(means), // [batch, 1, 1]
-        _ => means,
+        _ => means.mean_dim(1),
     };
     let rest = factors.iter().map(|factor| 1.0 - factor).collect();
     let middle = means.reshape([batch, 1, 1, 1]) * each_image(rest, &device);

@@ -79,7 +79,7 @@ impl AugmentOptions {
         let within = |value: f64, most: f64| (0.0..=most).contains(&value);
         let [least, greatest] = self.scale;
         let fraction = "between 0 and 1";
-        let not_negative = "a number of at least 0";
+        let factor = "between 0 and 100";
         // Of less, the logarithms of gamma variates overflow.
         let concentration = |value: f64| value == 0.0 || (1e-300..=f64::MAX).contains(&value);
         let concentrated = "0, or a number of at least 1e-300";
@@ -95,9 +95,9 @@ impl AugmentOptions {
             ),
             ("shear", within(self.shear, 80.0), "between 0 and 80 degrees"),
             ("translate", within(self.translate, 1.0), fraction),
-            ("brightness", within(self.brightness, f64::MAX), not_negative),
-            ("contrast", within(self.contrast, f64::MAX), not_negative),
-            ("saturation", within(self.saturation, f64::MAX), not_negative),
+            ("brightness", within(self.brightness, 100.0), factor),
+            ("contrast", within(self.contrast, 100.0), factor),
+            ("saturation", within(self.saturation, 100.0), factor),
             ("hue", within(self.hue, 0.5), "between 0 and 0.5"),
             ("grey", within(self.grey, 1.0), fraction),
             ("mixup", concentration(self.mixup), concentrated),

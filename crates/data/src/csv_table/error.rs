@@ -244,6 +244,14 @@ pub enum CsvError {
         /// The target's name.
         target: String,
     },
+    /// The rows of a group would all have the same target.
+    #[error("`{target}` is the target of `{}`, so it cannot name groups", path.display())]
+    TargetGroup {
+        /// The file.
+        path: PathBuf,
+        /// The target's name.
+        target: String,
+    },
     /// All rows have the same target.
     #[error("`{}`: the target `{target}` is `{value}` in every row", path.display())]
     SingleValue {

@@ -14,6 +14,7 @@ use super::{
 use crate::{
     CategoryEncoding, Column, ColumnKind, DataError, Dress, Moments, Table, TablePreprocessing,
     Target, TargetKind, Targets, Task,
+    count::grouped,
     csv_table::column_setting,
     names::list,
     preprocess::{standardise, standardise_target},
@@ -215,8 +216,11 @@ pub(super) fn notes(
     notes.extend(left_out_note(&schema.blank_rows, "no values"));
     notes.extend(left_out_note(&schema.unlabelled_rows, "no target"));
     notes.extend(note_on_commas(schema));
-    let columns = schema.columns.iter().zip(&preprocessing.columns);
-    notes.extend(columns.flat_map(|(seen, learnt)| column_notes(seen, learnt)));
+    let columns = || schema.columns.iter().zip(&preprocessing.columns);
+    let note_on_all = note_on_all_missing(columns());
+    let each = note_on_all.is_none();
+    notes.extend(note_on_all);
+    notes.extend(columns().flat_map(|(seen, learnt)| column_notes(seen, learnt, each)));
     let TargetSchema { name, worn, grouped, respelled, extremes, .. } = &schema.target;
     match schema.target.kind {
         TargetPlan::Regression => {
@@ -254,15 +258,39 @@ fn note_on_commas(schema: &Schema) -> Option<String> {
     })
 }
 
+/// What the user should know where so many columns have missing values that a note on each would hide
+/// others.
+fn note_on_all_missing<'a>(
+    columns: impl Iterator<Item = (&'a ColumnSchema, &'a Column)>,
+) -> Option<String> {
+    const FEW: usize = 8;
+    let used = columns.filter(|(_, learnt)| !matches!(learnt.kind, ColumnKind::Dropped { .. }));
+    let missing: Vec<&ColumnSchema> =
+        used.map(|(seen, _)| seen).filter(|seen| seen.missing > 0).collect();
+    let most = missing.iter().max_by_key(|seen| seen.missing)?;
+    (missing.len() > FEW).then(|| {
+        format!(
+            "{} columns have missing values, most of them `{}` with {}: numbers are replaced by the mean, \
+             categories by the most frequent",
+            grouped(missing.len()),
+            most.name,
+            grouped(most.missing as usize)
+        )
+    })
+}
+
 /// What the user should know of a column of features.
-fn column_notes(seen: &ColumnSchema, learnt: &Column) -> Vec<String> {
+///
+/// - `on_missing`: whether also of its missing values
+fn column_notes(seen: &ColumnSchema, learnt: &Column, on_missing: bool) -> Vec<String> {
+    let note_on_missing = |fill: &str| note_on_missing(seen, fill).filter(|_| on_missing);
     let name = &seen.name;
     let mut notes = Vec::new();
     match &learnt.kind {
         ColumnKind::Dropped { .. } => return Vec::from_iter(learnt.note_if_dropped()),
         ColumnKind::Numeric { mean, deviation } => {
             // A 32-bit float is shown with all its digits, however small it is.
-            notes.extend(note_on_missing(seen, &format!("the mean, {:?}", *mean as f32)));
+            notes.extend(note_on_missing(&format!("the mean, {:?}", *mean as f32)));
             notes.extend(seen.padded.as_ref().map(|Place { line, text }| {
                 format!(
                     "column `{name}` is read as numbers, such as `{text}` in line {line}; if these are \
@@ -276,7 +304,7 @@ fn column_notes(seen: &ColumnSchema, learnt: &Column) -> Vec<String> {
             notes.extend(note_on_outliers("column", name, &seen.extremes, moments, remedy));
         }
         ColumnKind::Categorical { categories, fill, .. } => {
-            notes.extend(note_on_missing(seen, &format!("the most frequent, `{fill}`")));
+            notes.extend(note_on_missing(&format!("the most frequent, `{fill}`")));
             notes.extend(
                 seen.unread_numbers
                     .as_ref()
@@ -290,7 +318,8 @@ fn column_notes(seen: &ColumnSchema, learnt: &Column) -> Vec<String> {
     notes.extend(note_on_use(learnt));
     if seen.has_recurring_identifiers {
         notes.push(format!(
-            "column `{name}` is named as an identifier, and used since its numbers recur; `{}` leaves it out",
+            "column `{name}` is named as an identifier, and used since its numbers recur; `{}` leaves it \
+             out, and `data.group` holds out rows of other ones",
             column_setting(name, "drop")
         ));
     }

@@ -61,7 +61,13 @@ pub fn read_csv(options: &CsvOptions, seed: u64) -> Result<TableSplits, DataErro
     let records = records::read(options, &schema)?;
 
     let fraction = if options.validation_path.is_some() { 0.0 } else { options.validation };
-    let (train_rows, held_out) = split::hold_out(&records.classes(), fraction, seed)?;
+    let (train_rows, held_out) = split::hold_out_rows(
+        options.hold_out,
+        &records.classes(),
+        records.groups.as_deref(),
+        fraction,
+        seed,
+    )?;
 
     let preprocessing = fit::fit(&schema, &records, &train_rows, options.categories);
     if preprocessing.width() == 0 {
@@ -88,16 +94,13 @@ pub fn read_csv(options: &CsvOptions, seed: u64) -> Result<TableSplits, DataErro
     };
     let test = options.test_path.as_ref().map(other).transpose()?;
     let train = encode(&train_rows)?;
-    notes.extend(table::note_on_validation(&preprocessing, &train, validation.as_ref()));
-    notes.extend(table::note_on_contradictions(&preprocessing, &train));
-    notes.extend(table::notes_on_telling_columns(&preprocessing, &train));
-    let others = [(&options.validation_path, &validation), (&options.test_path, &test)];
-    notes.extend(others.into_iter().filter_map(|(path, table)| {
-        let rows = match path {
-            Some(path) => format!("rows of `{}`", path.display()),
-            None => "held-out rows".to_owned(),
-        };
-        table::note_on_rows_in_both(&preprocessing, &train, table.as_ref()?, &rows)
-    }));
+    let rows = |path: &Option<PathBuf>| match path {
+        Some(path) => format!("rows of `{}`", path.display()),
+        None => "held-out rows".to_owned(),
+    };
+    let held_out =
+        [(rows(&options.validation_path), &validation), (rows(&options.test_path), &test)];
+    let leave_out = |name: &str| format!("`{}` leaves it out", column_setting(name, "drop"));
+    notes.extend(table::notes_on_splits(&preprocessing, &train, held_out, &leave_out));
     Ok(TableSplits { train, validation, test, preprocessing, notes, shared, skipped })
 }

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt, path::PathBuf};
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 
-use crate::{CategoryEncoding, Task};
+use crate::{CategoryEncoding, HoldOut, Task};
 
 /// What the user says about a CSV file; what is left out is inferred from the rows.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,6 +26,11 @@ pub struct CsvOptions {
     pub on_missing_target: OnMissingTarget,
     /// The fraction of rows held out for validation, where there is no `validation_path`.
     pub validation: f64,
+    /// Which rows these are.
+    pub hold_out: HoldOut,
+    /// The column whose values name groups of rows, such as a patient's, which are held out or trained on
+    /// together; it is no feature unless `columns` says so. A row without a value is a group of its own.
+    pub group: Option<String>,
     /// A file of rows for validation.
     pub validation_path: Option<PathBuf>,
     /// A file of rows for testing.
@@ -44,6 +49,8 @@ impl CsvOptions {
             header: None,
             on_missing_target: OnMissingTarget::default(),
             validation: 0.0,
+            hold_out: HoldOut::default(),
+            group: None,
             validation_path: None,
             test_path: None,
         }

@@ -26,6 +26,8 @@ pub(super) struct Records {
     pub(super) target: Cells,
     /// The line that each row begins in.
     pub(super) lines: Vec<u64>,
+    /// The group of each row, counted in the order in which they first come, if they have any.
+    pub(super) groups: Option<Vec<u32>>,
 }
 
 /// The cells of a column.
@@ -66,8 +68,12 @@ pub(super) fn read(options: &CsvOptions, schema: &Schema) -> Result<Records, Dat
     reader.on_missing_target(schema.target.index, options.on_missing_target);
     let first_line = Some(reader.first_line());
     let mut lines = Vec::new();
+    let mut groups = schema.group.map(|place| (place, Groups::default()));
     while let Some(row) = reader.next_row()? {
         lines.push(row.line);
+        if let Some((place, groups)) = &mut groups {
+            groups.push(row.cell(*place));
+        }
         for (column, text) in columns.iter_mut().zip(row.cells()) {
             let known = column.push(text).map_err(|reason| CsvError::Cell {
                 path: path.to_owned(),
@@ -85,7 +91,34 @@ pub(super) fn read(options: &CsvOptions, schema: &Schema) -> Result<Records, Dat
     }
     let target = columns.remove(schema.target.index).cells;
     let columns = columns.into_iter().map(|column| column.cells).collect();
-    Ok(Records { columns, target, lines })
+    let groups = groups.map(|(_, groups)| groups.of_rows);
+    Ok(Records { columns, target, lines, groups })
+}
+
+/// The groups of rows while they are read.
+#[derive(Default)]
+struct Groups {
+    known: HashMap<String, u32>,
+    count: u32,
+    of_rows: Vec<u32>,
+}
+
+impl Groups {
+    fn push(&mut self, text: &str) {
+        let name = cell::category(text);
+        let group = match name.as_deref().and_then(|name| self.known.get(name)) {
+            Some(&group) => group,
+            None => {
+                let group = self.count;
+                self.count += 1;
+                if let Some(name) = name {
+                    self.known.insert(name.into_owned(), group);
+                }
+                group
+            }
+        };
+        self.of_rows.push(group);
+    }
 }
 
 /// A column while it is read.

@@ -29,6 +29,8 @@ pub(super) struct Schema {
     /// The columns in the file's order, the target left out.
     pub(super) columns: Vec<ColumnSchema>,
     pub(super) target: TargetSchema,
+    /// The place in the file of the column that names groups of rows.
+    pub(super) group: Option<usize>,
 }
 
 #[derive(Debug)]
@@ -79,6 +81,8 @@ pub(super) fn infer(options: &CsvOptions) -> Result<Schema, DataError> {
     header::refuse_line_above(&reader, &cells)?;
     let target = target::find(&options.path, &options.target, &names, &cells)?;
     check_overrides(options, &names, &names[target])?;
+    let group = options.group.as_ref().map(|group| names.iter().position(|name| name == group));
+    let group = group.flatten();
     if names.len() == 1 {
         // Before the target is read: with another delimiter it holds whole rows.
         let (path, target) = (options.path.clone(), names[target].clone());
@@ -106,7 +110,7 @@ pub(super) fn infer(options: &CsvOptions) -> Result<Schema, DataError> {
         name,
         index: target,
     };
-    Ok(Schema { header, first_row, blank_rows, unlabelled_rows, notations, columns, target })
+    Ok(Schema { header, first_row, blank_rows, unlabelled_rows, notations, columns, target, group })
 }
 
 /// Whether the file has a header, if the user does not say.
@@ -132,7 +136,8 @@ fn column_schemas(
     names: &[String],
     summaries: &[Summary],
 ) -> Result<Vec<ColumnSchema>, CsvError> {
-    let inferred = |name: &str| !options.columns.contains_key(name);
+    let is_group = |name: &str| options.group.as_deref() == Some(name);
+    let inferred = |name: &str| !options.columns.contains_key(name) && !is_group(name);
     let column = |(name, written): (&String, &Summary)| {
         let summary = written.as_read();
         if inferred(name) {
@@ -194,16 +199,17 @@ fn single_row_of_text(reader: &CsvReader) -> bool {
 }
 
 fn check_overrides(options: &CsvOptions, names: &[String], target: &str) -> Result<(), CsvError> {
-    for column in options.columns.keys() {
+    let (path, target_name) = (|| options.path.clone(), || target.to_owned());
+    if options.group.as_deref() == Some(target) {
+        return Err(CsvError::TargetGroup { path: path(), target: target_name() });
+    }
+    for column in options.columns.keys().chain(&options.group) {
         if column == target {
-            return Err(CsvError::TargetOverride {
-                path: options.path.clone(),
-                target: target.to_owned(),
-            });
+            return Err(CsvError::TargetOverride { path: path(), target: target_name() });
         }
         if !names.contains(column) {
             return Err(CsvError::UnknownColumn {
-                path: options.path.clone(),
+                path: path(),
                 column: column.clone(),
                 columns: names.to_vec(),
             });
@@ -257,6 +263,9 @@ fn column_kind(options: &CsvOptions, name: &str, written: &Summary) -> Result<Ki
                 limit: written.most_values(),
                 is_target: false,
             })
+        }
+        None if options.group.as_deref() == Some(name) => {
+            Ok(Kind::Dropped("it names the groups of `data.group`".to_owned()))
         }
         None if summary.unread_number().is_some() => Ok(summary.kind()),
         None => {

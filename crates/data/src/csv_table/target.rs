@@ -154,8 +154,12 @@ pub(super) fn plan(
     }
 
     let few = |most| written.distinct().is_some_and(|distinct| distinct <= most);
-    let is_class =
-        !summary.is_numeric() || few(2) || few(MOST_INTEGER_CLASSES) && summary.is_whole();
+    // Whole numbers that are there once each are values.
+    let recurs =
+        || summary.distinct().is_some_and(|distinct| (distinct as u64) < summary.present());
+    let is_class = !summary.is_numeric()
+        || few(2)
+        || few(MOST_INTEGER_CLASSES) && summary.is_whole() && recurs();
     let classes = written.classes();
     if let Some([value]) = classes.as_deref() {
         return Err(CsvError::SingleValue { path: path(), target, value: value.clone() }.into());
@@ -212,18 +216,20 @@ mod tests {
         check(&["b", "a", "b"], TargetPlan::Binary(names(["a", "b"])));
         check(&["0.5", "1.5"], TargetPlan::Binary(names(["0.5", "1.5"])));
         check(&["1", "01", "0.0"], TargetPlan::Binary(names(["0", "1"])));
-        check(&["10", "9", "3"], TargetPlan::Multiclass(names(["3", "9", "10"]).into()));
+        check(&["10", "9", "3", "9"], TargetPlan::Multiclass(names(["3", "9", "10"]).into()));
+        check(&["10", "9", "3"], TargetPlan::Regression);
         check(&["0.5", "1", "2"], TargetPlan::Regression);
         check(&["50%", "100%", "50%"], TargetPlan::Binary(names(["100%", "50%"])));
         check(&["0-10%", "10-20%"], TargetPlan::Binary(names(["0-10%", "10-20%"])));
-        check(&["$1", "$3", "2"], TargetPlan::Multiclass(names(["2", "$1", "$3"]).into()));
+        check(&["$1", "$3", "2", "2"], TargetPlan::Multiclass(names(["2", "$1", "$3"]).into()));
         check(&["$1,000.50", "$3", "2"], TargetPlan::Regression);
         let range = |count: usize| (0..count).map(|i| i.to_string()).collect::<Vec<_>>();
         let cells = |numbers: &[String]| {
             planned(&numbers.iter().map(String::as_str).collect::<Vec<_>>(), None)
         };
-        assert_eq!(cells(&range(20)), Ok(TargetPlan::Multiclass(range(20))));
-        assert_eq!(cells(&range(21)), Ok(TargetPlan::Regression));
+        let twice = |count| [range(count), range(count)].concat();
+        assert_eq!(cells(&twice(20)), Ok(TargetPlan::Multiclass(range(20))));
+        assert_eq!(cells(&twice(21)), Ok(TargetPlan::Regression));
         assert_eq!(cells(&range(2000)), Ok(TargetPlan::Regression));
     }
 

@@ -39,9 +39,10 @@ impl DataError {
             Self::Permission { .. } => {
                 "let the user who runs this read it, as `chmod u+r` does".into()
             }
-            Self::Read { .. } | Self::Changed { .. } => {
-                "run again once nothing else writes the file".into()
+            Self::Read { .. } => {
+                "check the path and the disk, and whether another program can read it".into()
             }
+            Self::Changed { .. } => "run again once nothing else writes the file".into(),
             Self::Shared(shared) => shared_help(shared),
             Self::NotUtf8 { utf16, .. } => format!(
                 "save the file as UTF-8, for example `iconv -f {} -t utf-8 IN > OUT`",
@@ -50,6 +51,10 @@ impl DataError {
             Self::NotBinary { .. } => "set `data.task` to \"multiclass\" or leave it out".into(),
             Self::FarTarget { .. } => "correct the target, or train on rows like this one".into(),
             Self::OneSampleEach => "add samples, or set `data.validation` to 0".into(),
+            Self::NotFinite { .. } => "leave such rows out, or put a number in its place".into(),
+            Self::OneGroup => {
+                "name another column by `data.group`, or set `data.validation` to 0".into()
+            }
             Self::Fraction { .. } => {
                 "set `data.validation` to 0.1, for example, or to 0 for none".into()
             }

@@ -142,11 +142,15 @@ fn is_named_after(folder: &Path, names: &[&str]) -> bool {
 }
 
 fn has_image(entries: &[PathBuf]) -> bool {
-    first_image(entries).is_some()
+    entries.iter().any(|entry| is_image(entry))
 }
 
 fn first_image(entries: &[PathBuf]) -> Option<&PathBuf> {
-    entries.iter().filter(|entry| listing::is_image_name(entry) && entry.is_file()).min()
+    entries.iter().filter(|entry| is_image(entry)).min()
+}
+
+fn is_image(entry: &Path) -> bool {
+    listing::is_image_name(entry) && entry.is_file()
 }
 
 /// Whether a folder with a split's name has folders in it, as a split does. A class may be called

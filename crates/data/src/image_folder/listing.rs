@@ -212,8 +212,12 @@ pub(super) fn data_in(folder: &Path) -> Result<Vec<PathBuf>, ImageFolderError> {
 /// Whether a folder is that of a run or a cache, or holds some, and has no images.
 fn is_of_training(folder: &Path) -> bool {
     let is_marked = |folder: &Path| WRITTEN.iter().any(|name| folder.join(name).is_file());
-    let holds_marked =
-        || entries(folder).is_ok_and(|within| within.iter().any(|one| is_marked(one)));
+    let holds_marked = || {
+        entries(folder).is_ok_and(|within| {
+            // Not of each picture: there may be millions.
+            within.iter().filter(|one| !is_image_name(one)).any(|one| is_marked(one))
+        })
+    };
     let is_written = folder.ends_with(RUNS) || is_marked(folder) || holds_marked();
     is_written && list_class(folder, &mut Ignored::default()).is_ok_and(|images| images.is_empty())
 }

@@ -12,7 +12,11 @@ use super::{
     pipeline::{Pipeline, ReadBatch, read_contained},
     pixels::Pixels,
 };
-use crate::{DataError, ImageShape, ImageSource, images::allocate, table::check_labels};
+use crate::{
+    DataError, ImageShape, ImageSource,
+    images::{allocate, check_not_empty},
+    table::check_labels,
+};
 
 /// Splits of at most this many bytes lie on the device, unless the user says otherwise. CIFAR-10
 /// takes 154 million.
@@ -110,13 +114,8 @@ impl<B: Backend> ImageLoader<B> {
         device: &B::Device,
     ) -> Result<Self, DataError> {
         batching.check()?;
+        check_not_empty(&*source)?;
         let shape = source.shape();
-        if source.labels().is_empty() {
-            return Err(DataError::NoImages);
-        }
-        if shape.bytes() == 0 {
-            return Err(DataError::NoPixels(shape));
-        }
         check_labels(source.labels(), source.classes().len())?;
         let labels: Vec<i32> = source.labels().iter().map(|&label| label as i32).collect();
         let packing = Packing::of::<B>(device);

@@ -2,11 +2,22 @@
 
 use std::path::PathBuf;
 
-use crate::count::{counted, grouped};
+use crate::{
+    count::{counted, grouped},
+    table::MOST_CLASSES,
+};
 
 /// What is wrong with NumPy's files. Rows and columns count from 0, as in NumPy.
 #[derive(Debug, thiserror::Error)]
 pub enum NpyError {
+    /// More classes than a network could tell apart.
+    #[error("`{}` has {classes} different values, and there may be {MOST_CLASSES} classes", path.display())]
+    TooManyClasses {
+        /// The file.
+        path: PathBuf,
+        /// How many values differ.
+        classes: usize,
+    },
     /// The first bytes are not those of an NPY file.
     #[error("`{}` is not an NPY file, it begins with `{}`", path.display(), found.escape_ascii())]
     Magic {
@@ -88,7 +99,7 @@ pub enum NpyError {
         what: String,
     },
     /// A value that a 32-bit float cannot hold.
-    #[error("`{}`: row {row}, column {column} is {value}, expected a finite 32-bit float", path.display())]
+    #[error("`{}`: row {row}, column {column} is {value:e}, expected a finite 32-bit float", path.display())]
     Value {
         /// The file.
         path: PathBuf,
@@ -162,6 +173,9 @@ impl NpyError {
             }
             Self::Value { .. } => {
                 "replace such values: `np.nan_to_num`, or drop rows by `np.isfinite`".into()
+            }
+            Self::TooManyClasses { .. } => {
+                "if these are numbers, remove `data.task`; else group the classes".into()
             }
             Self::FloatClasses { .. } => {
                 "number the classes: `np.save(path, a.astype(np.int64))`, or remove `data.task`"

@@ -29,7 +29,8 @@ pub(super) enum Dtype {
 impl Dtype {
     fn parse(text: &str) -> Option<Self> {
         Some(match text {
-            "|u1" | "<u1" => Self::U8,
+            // Of a boolean the byte is 0 or 1.
+            "|u1" | "<u1" | "|b1" => Self::U8,
             "<i4" => Self::I32,
             "<i8" => Self::I64,
             "<f4" => Self::F32,

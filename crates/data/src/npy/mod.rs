@@ -14,18 +14,21 @@ use std::path::{Path, PathBuf};
 
 use self::{array::Array, target::Plan};
 use crate::{
-    ColumnKind, DataError, SharedFiles, Table, TablePreprocessing, TableSplits, TargetKind,
-    Targets, Task,
+    Column, ColumnKind, DataError, HoldOut, SharedFiles, Table, TablePreprocessing, TableSplits,
+    TargetKind, Targets, Task,
+    count::grouped,
     files::Folder,
-    preprocess::{standardise, standardise_target},
+    preprocess::{FAR, standardise, standardise_target},
     shared, split,
-    table::{matrix, note_on_validation, target_note},
+    table::{matrix, notes_on_splits, target_note},
 };
 
 pub use self::error::NpyError;
 
 /// The name of the column to predict.
 const TARGET: &str = "target";
+const ROWS_TO_VALIDATE_ON: &str = "rows to validate on";
+const ROWS_TO_TEST_ON: &str = "rows to test on";
 
 /// What the user says about a folder of NumPy's files.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,6 +40,15 @@ pub struct NpyOptions {
     pub task: Option<Task>,
     /// The fraction of samples held out for validation, if there are no files for it.
     pub validation: f64,
+    /// Which samples these are.
+    pub hold_out: HoldOut,
+}
+
+impl NpyOptions {
+    /// A folder of which everything else is inferred, and nothing is held out.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), task: None, validation: 0.0, hold_out: HoldOut::default() }
+    }
 }
 
 /// Reads the arrays of a folder and encodes them with the statistics of the training split.
@@ -62,7 +74,8 @@ pub fn read_npy(options: &NpyOptions, seed: u64) -> Result<TableSplits, DataErro
     let shared = shared::find_files(shared::OF_A_FOLDER, files.each_ref().map(Vec::as_slice));
 
     let fraction = if validation.is_some() { 0.0 } else { options.validation };
-    let (train_rows, held_out) = split::hold_out(&samples.labels, fraction, seed)?;
+    let (train_rows, held_out) =
+        split::hold_out_rows(options.hold_out, &samples.labels, None, fraction, seed)?;
     let preprocessing = learn(&samples, &train_rows, &plan);
     let train = samples.encode(&train_rows, &preprocessing)?;
     let held_out = held_out.map(|rows| samples.encode(&rows, &preprocessing)).transpose()?;
@@ -77,7 +90,15 @@ pub fn read_npy(options: &NpyOptions, seed: u64) -> Result<TableSplits, DataErro
     let may_be_classes = matches!(plan, Plan::Regression { may_be_classes: true });
     let mut notes: Vec<String> = shared.iter().map(SharedFiles::note).collect();
     notes.push(target_note(&preprocessing, options.task, may_be_classes));
-    notes.extend(note_on_validation(&preprocessing, &train, validation.as_ref()));
+    let constant =
+        |column: &&Column| matches!(column.kind, ColumnKind::Numeric { deviation: 0.0, .. });
+    notes.extend(preprocessing.columns.iter().filter(constant).map(|Column { name, .. }| {
+        format!("column `{name}` has the same value in every row to train on")
+    }));
+    let held_out = [(ROWS_TO_VALIDATE_ON, &validation), (ROWS_TO_TEST_ON, &test)];
+    let held_out = held_out.map(|(rows, table)| (rows.to_owned(), table));
+    let leave_out = |_: &str| "leave it out of the arrays".to_owned();
+    notes.extend(notes_on_splits(&preprocessing, &train, held_out, &leave_out));
     Ok(TableSplits { train, validation, test, preprocessing, notes, shared, skipped: 0 })
 }
 
@@ -102,7 +123,8 @@ pub fn read_npy_rows(
     let is_refused = |row: usize| refused.binary_search_by_key(&row, |&(row, _)| row).is_ok();
     let rows: Vec<usize> = (0..array.rows).filter(|&row| !is_refused(row)).collect();
     let features = encode_features(&array, &rows, preprocessing)?;
-    Ok(NpyRows { features, rows, refused })
+    let notes = notes_on_far(&array, &rows, &features);
+    Ok(NpyRows { features, rows, refused, notes })
 }
 
 /// Rows of an array to predict.
@@ -114,6 +136,30 @@ pub struct NpyRows {
     pub rows: Vec<usize>,
     /// The rows that cannot be predicted, by their indices.
     pub refused: Vec<(usize, DataError)>,
+    /// What the user should know, a line for each column with numbers that are far from those trained on.
+    pub notes: Vec<String>,
+}
+
+/// - `features`: of these rows, `[rows, width]`
+fn notes_on_far(array: &Array, rows: &[usize], features: &[f32]) -> Vec<String> {
+    let is_far = |column: usize, row: &usize| features[row * array.width + column].abs() > FAR;
+    let note = |column: usize| {
+        let mut far = (0..rows.len()).filter(|row| is_far(column, row));
+        let mut numbers = vec![0.0; array.width];
+        array.read_row(rows[far.next()?], &mut numbers);
+        let (value, path) = (numbers[column] as f32, array.path.display());
+        Some(match far.count() {
+            0 => format!(
+                "`{path}`: column {column}: the value {value:e} is far from all in the training rows"
+            ),
+            more => format!(
+                "`{path}`: column {column}: {} values are far from all in the training rows, such as \
+                 {value:e}",
+                grouped(more + 1)
+            ),
+        })
+    };
+    (0..array.width).filter_map(note).collect()
 }
 
 /// Reads the samples of a folder, targets included, as a model encodes them: those of the test

@@ -5,7 +5,7 @@ use std::{collections::HashMap, path::Path};
 use super::{TARGET, array::Array, error::NpyError};
 use crate::{
     DataError, Target, TargetKind, Task,
-    table::{MOST_INTEGER_CLASSES, may_be_classes, regression},
+    table::{MOST_CLASSES, MOST_INTEGER_CLASSES, may_be_classes, regression},
 };
 
 /// What to predict; classes are in ascending order.
@@ -43,8 +43,13 @@ impl Plan {
         if let [value] = classes[..] {
             return Err(NpyError::SingleValue { path: path(), value: value.to_string() }.into());
         }
-        let many = classes.len() > MOST_INTEGER_CLASSES;
+        // Whole numbers that are there once each are values.
+        let many = classes.len() > MOST_INTEGER_CLASSES || classes.len() == targets.rows;
         let may_be_classes = may_be_classes(classes.len(), targets.rows as u64);
+        if task == Some(Task::Multiclass) && classes.len() > MOST_CLASSES {
+            let classes = classes.len();
+            return Err(NpyError::TooManyClasses { path: path(), classes }.into());
+        }
         match (task, <[i64; 2]>::try_from(classes)) {
             (Some(Task::Regression), _) => Ok(Self::Regression { may_be_classes }),
             (None, Err(_)) if many => Ok(Self::Regression { may_be_classes }),

@@ -9,7 +9,7 @@ mod vocabulary;
 pub(crate) mod words;
 
 #[cfg(feature = "sources")]
-pub(crate) use self::table::{Odd, standardise, standardise_target};
+pub(crate) use self::table::{FAR, Odd, standardise, standardise_target};
 pub use self::{
     cell::CellError,
     decoder::Decoder,

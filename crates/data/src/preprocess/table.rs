@@ -14,7 +14,7 @@ use super::{
 const LARGEST_SCORE: f64 = 1e6;
 
 /// Farther from the mean, in deviations, hardly any number is of the same unit and meaning.
-const FAR: f32 = 100.0;
+pub(crate) const FAR: f32 = 100.0;
 
 /// What the network predicts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -71,7 +71,7 @@ impl TableSplits {
 
 /// What the user should know where more than a tenth of the rows to train on have the features of a row
 /// of another class, as they hardly have by chance. Rows of categories and few different numbers may.
-pub(crate) fn note_on_contradictions(
+pub(super) fn note_on_contradictions(
     preprocessing: &TablePreprocessing,
     train: &Table,
 ) -> Option<String> {

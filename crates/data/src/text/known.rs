@@ -2,6 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
+use memchr::memmem;
+use rayon::prelude::*;
+
 use super::{TextOptions, files};
 
 /// Files of a text that are part of what a network was trained on.
@@ -26,19 +29,22 @@ pub fn known_text(given: &Path, options: &TextOptions) -> Option<KnownText> {
     // The end is held out to validate.
     let held_out = if options.validation_path.is_some() { 0.0 } else { options.validation };
     let trained = (1.0 - held_out) * own.len() as f64;
-    let (mut known, mut bytes, mut bytes_known) = (Vec::new(), 0, 0);
     let files = files::list(given).ok()?;
-    for file in &files {
+    let search = |file: &PathBuf| {
         let text = read(file).unwrap_or_default();
-        bytes += text.len();
-        let begins = own.find(text.trim()).filter(|_| !text.trim().is_empty());
-        if begins.is_some_and(|begins| (begins as f64) < trained) {
-            bytes_known += text.len();
-            known.push(file);
-        }
-    }
+        let begins = Some(text.trim())
+            .filter(|text| !text.is_empty())
+            .and_then(|text| memmem::find(own.as_bytes(), text.as_bytes()));
+        (text.len(), begins.is_some_and(|begins| (begins as f64) < trained))
+    };
+    let found: Vec<(usize, bool)> = files.par_iter().map(search).collect();
+    let known: Vec<&PathBuf> =
+        files.iter().zip(&found).filter(|(_, (_, known))| *known).map(|(file, _)| file).collect();
+    let bytes = |known: bool| -> usize {
+        found.iter().filter(|(_, is_known)| *is_known == known).map(|(bytes, _)| bytes).sum()
+    };
     let example = (*known.first()?).clone();
-    let is_most = 2 * bytes_known >= bytes;
+    let is_most = bytes(true) >= bytes(false);
     is_most.then_some(KnownText { example, count: known.len(), total: files.len() })
 }
 

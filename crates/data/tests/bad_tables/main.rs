@@ -5,6 +5,7 @@ mod decimal_commas;
 mod dressed;
 #[path = "../common/folders.rs"]
 mod folders;
+mod held_out;
 mod shared_files;
 mod telling;
 mod told;
@@ -330,29 +331,6 @@ fn targets_that_teach_nothing() {
         "`a.csv`: column `column_1` has more than 1000 different values",
         "data.task",
     );
-}
-
-#[test]
-fn splits_that_are_too_small() {
-    let two = b"x,y\n1,0\n2,1\n";
-    check(
-        &[("a.csv", two)],
-        |_, options| options.validation = 0.5,
-        "no class has two samples, so none can be held out for validation",
-        "data.validation",
-    );
-    // However many they are.
-    let many: String = (0..900).map(|i| format!("{},c{i}\n", i % 7)).collect();
-    check(
-        &[("a.csv", format!("x,y\n{many}").as_bytes())],
-        |_, options| (options.validation, options.task) = (0.2, Some(Task::Multiclass)),
-        "no class has two samples, so none can be held out for validation",
-        "data.validation",
-    );
-    for fraction in [1.0, -0.1, f64::NAN] {
-        let error = format!("a validation fraction of {fraction} is not within 0 and 1");
-        check(&[("a.csv", two)], |_, o| o.validation = fraction, &error, "0.1");
-    }
 }
 
 #[test]

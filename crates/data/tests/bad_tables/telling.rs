@@ -30,6 +30,27 @@ fn a_column_that_alone_tells_the_target_is_noted() {
 }
 
 #[test]
+fn a_number_that_alone_tells_the_target_is_noted() {
+    let note = "column `score` alone tells the target of every row";
+    let told = |score: fn(usize) -> f64, target: fn(usize) -> String| {
+        let row = |i: usize| format!("{}.5,{},{}\n", i * 7 % 60, score(i), target(i));
+        notes(&format!("x,score,y\n{}", (0..60).map(row).collect::<String>())).1
+    };
+    let class = |i: usize| ["no", "yes"][i % 2].to_owned();
+    let apart = |i: usize| 10.0 * (i % 2) as f64 + (i * 13 % 60) as f64 / 10.0;
+    assert!(told(apart, class).contains(note), "{}", told(apart, class));
+    let one_between =
+        |i: usize| if i == 8 { 12.0 } else { 10.0 * (i % 2) as f64 + i as f64 / 10.0 };
+    assert!(!told(one_between, class).contains(note));
+
+    let price = |i: usize| (1000 + i * i * 17 % 400).to_string();
+    let commission = |i: usize| (1000 + i * i * 17 % 400) as f64 * 0.02;
+    assert!(told(commission, price).contains(note), "{}", told(commission, price));
+    let noisy = |i: usize| (1000 + i * i * 17 % 400) as f64 + (i * 11 % 60) as f64;
+    assert!(!told(noisy, price).contains(note));
+}
+
+#[test]
 fn an_identifier_that_recurs_is_used_and_noted() {
     let told = |name: &str| {
         let rows = (0..60).map(|i| format!("{},{}.5,{}\n", i * 7 % 40, i * 11 % 60, i % 2));
@@ -38,7 +59,8 @@ fn an_identifier_that_recurs_is_used_and_noted() {
     let (splits, noted) = told("user_id");
     assert_eq!(splits.preprocessing.feature_names(), ["user_id", "x"]);
     let note = "column `user_id` is named as an identifier, and used since its numbers recur; \
-                `--set data.columns.user_id=drop` leaves it out";
+                `--set data.columns.user_id=drop` leaves it out, and `data.group` holds out rows of \
+                other ones";
     assert!(noted.contains(note), "{noted}");
     assert!(!told("visits").1.contains("identifier"));
     let told = |name: &str, number: fn(usize) -> String| {

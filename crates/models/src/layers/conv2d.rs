@@ -11,7 +11,7 @@ use burn::{
 
 use crate::initialization::{Initializer, Law};
 
-/// The sizes of a [`Conv2d`] with a square kernel.
+/// The sizes of a [`Conv2d`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Conv2dConfig {
     /// Channels of the input.
@@ -19,11 +19,11 @@ pub struct Conv2dConfig {
     /// Channels of the output.
     pub outputs: usize,
     /// Rows and columns of the kernel.
-    pub kernel: usize,
+    pub kernel: [usize; 2],
     /// Rows and columns from one output to the next.
-    pub stride: usize,
+    pub stride: [usize; 2],
     /// Rows and columns of zeros at each side.
-    pub padding: usize,
+    pub padding: [usize; 2],
     /// Whether a bias is added; unnecessary before batch normalisation.
     pub bias: bool,
 }
@@ -40,24 +40,20 @@ pub struct Conv2d<B: Backend> {
 }
 
 impl Conv2dConfig {
-    /// A 3x3 kernel with bias, of stride 1, without padding.
-    pub fn three_by_three(inputs: usize, outputs: usize) -> Self {
-        Self { inputs, outputs, kernel: 3, stride: 1, padding: 0, bias: true }
+    /// A kernel of `side` by `side` with bias, of stride 1, without padding.
+    pub fn square(side: usize, inputs: usize, outputs: usize) -> Self {
+        Self { inputs, outputs, kernel: [side; 2], stride: [1; 2], padding: [0; 2], bias: true }
     }
 
     /// The layer with its initial weights.
     pub fn build<B: Backend>(&self, initializer: &Initializer<B>, law: Law) -> Conv2d<B> {
-        let Self { inputs, outputs, kernel, stride, padding, bias } = *self;
-        let fan_in = inputs.saturating_mul(kernel * kernel);
+        let Self { inputs, outputs, kernel: [height, width], stride, padding, bias } = *self;
+        let fan_in = inputs.saturating_mul(height * width);
         let bias = bias.then(|| initializer.bias(law, outputs, fan_in));
         Conv2d {
-            weight: initializer.weight(law, [outputs, inputs, kernel, kernel]),
+            weight: initializer.weight(law, [outputs, inputs, height, width]),
             bias,
-            options: Conv2dOptions {
-                stride: [stride; 2],
-                padding: [padding; 2],
-                ..Conv2dOptions::default()
-            },
+            options: Conv2dOptions { stride, padding, ..Conv2dOptions::default() },
         }
     }
 }
@@ -92,5 +88,32 @@ impl<B: Backend> Conv2d<B> {
 
     fn bias(&self) -> Option<Tensor<B, 1>> {
         self.bias.as_ref().map(Param::val)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use backend::{Selected, device::Device};
+    use burn::tensor::TensorData;
+
+    use super::*;
+
+    #[test]
+    fn a_kernel_has_its_own_height_stride_and_padding() {
+        let device = Device::default();
+        let config = Conv2dConfig {
+            kernel: [1, 3],
+            stride: [2, 1],
+            padding: [0, 1],
+            bias: false,
+            ..Conv2dConfig::square(1, 1, 1)
+        };
+        let mut layer = config.build(&Initializer::<Selected>::blank(&device), Law::Pytorch);
+        assert_eq!(layer.weight.lazy_shape().to_vec(), [1, 1, 1, 3]);
+        layer.weight = Param::from_tensor(Tensor::from_floats([[[[1.0, 10.0, 100.0]]]], &device));
+        let input = [[1.0, 2.0, 3.0], [7.0, 7.0, 7.0], [4.0, 5.0, 6.0]];
+        let output = layer.forward(Tensor::from_floats([[input]], &device)).into_data();
+        let expected = [[[[210.0f32, 321.0, 32.0], [540.0, 654.0, 65.0]]]];
+        output.assert_eq(&TensorData::from(expected), true);
     }
 }

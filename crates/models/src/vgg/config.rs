@@ -79,7 +79,7 @@ impl VggConfig {
             for &outputs in block {
                 let at = |index: usize| initializer.at(&index.to_string());
                 let conv =
-                    Conv2dConfig { padding: 1, ..Conv2dConfig::three_by_three(inputs, outputs) };
+                    Conv2dConfig { padding: [1; 2], ..Conv2dConfig::square(3, inputs, outputs) };
                 features.push(Stage::Conv(conv.build(&at(features.len()), Law::He)));
                 if self.batch_norm {
                     let norm = BatchNorm2d::new(&at(features.len()), outputs);

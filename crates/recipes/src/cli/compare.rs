@@ -1,8 +1,9 @@
 //! `recipes compare`: finished runs side by side.
 
-use std::{iter, path::PathBuf};
+use std::{io::stdout, iter, path::PathBuf};
 
 use clap::ValueHint;
+use terminal_size::{Width, terminal_size_of};
 
 use super::output::{Output, aligned, indented, refuse_output};
 use crate::{
@@ -26,7 +27,7 @@ pub(super) struct CompareArguments {
     force: bool,
 }
 
-/// The widest table of settings with a column for each run.
+/// The widest table of settings, where the terminal is wider or there is none.
 const LINE: usize = 100;
 
 pub(super) fn run(arguments: &CompareArguments, output: &Output) -> Result<(), Failure> {
@@ -42,13 +43,15 @@ pub(super) fn run(arguments: &CompareArguments, output: &Output) -> Result<(), F
         let page = runs.page(&comparison);
         store::write_whole(file, page.as_bytes()).map_err(Failure::user_data)?;
     }
-    output.result(&comparison, describe)
+    let terminal = terminal_size_of(stdout()).map(|(Width(columns), _)| usize::from(columns));
+    output.result(&comparison, |comparison| describe(comparison, terminal))
 }
 
-fn describe(comparison: &Comparison) -> String {
+/// - `terminal`: its columns, if there is one
+fn describe(comparison: &Comparison, terminal: Option<usize>) -> String {
     let mut rows = vec![comparison.columns()];
     rows.extend(comparison.cells());
-    let mut text = aligned(&rows, 1);
+    let mut text = fitting(&rows, true, terminal.unwrap_or(usize::MAX));
     if comparison.rows.iter().any(|row| row.runs.len() > 1) {
         text += "\nruns that differ only in their seed are one row: mean ± standard deviation\n";
     }
@@ -61,43 +64,42 @@ fn describe(comparison: &Comparison) -> String {
     }
     if !comparison.differences.is_empty() {
         text += "\nsettings that differ:\n";
-        text += &differences(comparison);
+        text += &differences(comparison, terminal);
     }
     text
 }
 
-fn differences(comparison: &Comparison) -> String {
-    let row = |(key, values): (&String, &Vec<serde_json::Value>)| {
-        iter::once(key.clone()).chain(values.iter().map(told)).collect()
-    };
-    let runs = comparison.cells().into_iter().map(|cells| cells[0].clone());
-    let head: Vec<String> = iter::once("setting".to_owned()).chain(runs).collect();
-    let rows = comparison.differences.iter().map(row);
-    narrower(&iter::once(head).chain(rows).collect::<Vec<_>>())
+fn differences(comparison: &Comparison, terminal: Option<usize>) -> String {
+    let keys = comparison.differences.keys().cloned();
+    let mut rows = vec![iter::once("run".to_owned()).chain(keys).collect::<Vec<_>>()];
+    rows.extend(comparison.cells().into_iter().enumerate().map(|(place, cells)| {
+        let values = comparison.differences.values().map(|values| told(&values[place]));
+        iter::once(cells[0].clone()).chain(values).collect()
+    }));
+    fitting(&rows, false, terminal.map_or(LINE, |terminal| terminal.min(LINE)))
 }
 
-/// A table with a column for each run, or where that would be wide, one for each setting, or else a table
-/// for each run.
+/// A table with a row for each run or a column for each, and where both would be wider than the line, one
+/// table for each run.
 ///
-/// - `rows`: a head, and one for each setting
-fn narrower(rows: &[Vec<String>]) -> String {
-    let by_setting = aligned(rows, 1);
-    if width(&by_setting) <= LINE {
-        return by_setting;
-    }
+/// - `rows`: a head, which begins with `run`, and one for each run
+/// - `by_run`: whether a row for each run is better than a column for each
+fn fitting(rows: &[Vec<String>], by_run: bool, line: usize) -> String {
     let column = |place: usize| rows.iter().map(|row| row[place].clone()).collect();
-    let mut turned: Vec<Vec<String>> = (0..rows[0].len()).map(column).collect();
-    turned[0][0] = "run".to_owned();
-    let by_run = aligned(&turned, 1);
-    if width(&by_run) <= LINE {
-        return by_run;
+    let turned: Vec<Vec<String>> = (0..rows[0].len()).map(column).collect();
+    let mut tables = [aligned(rows, 1), aligned(&turned, 1)];
+    if !by_run {
+        tables.reverse();
     }
-    let of_run = |place: usize| {
-        let settings = rows[1..].iter().map(|row| vec![row[0].clone(), row[place].clone()]);
-        let settings = aligned(&settings.collect::<Vec<_>>(), 2);
-        format!("{}\n{}", rows[0][place], indented(&settings))
+    if let Some(table) = tables.into_iter().find(|table| width(table) <= line) {
+        return table;
+    }
+    let of_run = |run: &Vec<String>| {
+        let pairs = rows[0].iter().zip(run).skip(1);
+        let pairs: Vec<_> = pairs.map(|(key, value)| vec![key.clone(), value.clone()]).collect();
+        format!("{}\n{}", run[0], indented(&aligned(&pairs, 2)))
     };
-    (1..rows[0].len()).map(of_run).collect()
+    rows[1..].iter().map(of_run).collect()
 }
 
 fn width(table: &str) -> usize {
@@ -109,28 +111,34 @@ mod tests {
     use super::*;
 
     #[test]
-    fn many_runs_are_listed_below_each_other() {
-        let rows = |runs: usize| {
-            let mut rows = vec![vec!["setting".to_owned()], vec!["training.batch_size".to_owned()]];
-            for run in 0..runs {
-                rows[0].push(format!("runs/a-long-name-{run}"));
-                rows[1].push((40 + run).to_string());
-            }
+    fn a_table_is_turned_or_divided_where_it_would_be_wider_than_the_line() {
+        let rows = |runs: usize, settings: &[&str]| {
+            let head = iter::once("run").chain(settings.iter().copied());
+            let mut rows = vec![head.map(str::to_owned).collect::<Vec<_>>()];
+            rows.extend((0..runs).map(|run| {
+                let values = settings.iter().map(|key| format!("{key}-{run}"));
+                iter::once(format!("runs/a-long-name-{run}")).chain(values).collect()
+            }));
             rows
         };
-        let first = |rows: Vec<Vec<String>>| narrower(&rows).lines().next().unwrap().to_owned();
-        assert_eq!(first(rows(2)), "setting              runs/a-long-name-0  runs/a-long-name-1");
-        assert_eq!(first(rows(9)), "run                 training.batch_size");
-        assert_eq!(narrower(&rows(9)).lines().count(), 10);
+        let one = ["training.batch_size"];
+        let first = |rows: &[Vec<String>], by_run| {
+            fitting(rows, by_run, 100).lines().next().unwrap().to_owned()
+        };
+        let by_key = "run                  runs/a-long-name-0     runs/a-long-name-1";
+        assert!(first(&rows(2, &one), false).split_whitespace().eq(by_key.split_whitespace()));
+        assert_eq!(first(&rows(9, &one), false), "run                   training.batch_size");
+        assert_eq!(fitting(&rows(9, &one), false, 100).lines().count(), 10);
+        assert!(first(&rows(2, &one), true).ends_with("training.batch_size"));
 
-        let settings = ["data.path", "data.test_path", "model.weights"];
-        let mut wide = rows(2);
-        wide.extend(settings.map(|key| vec![key.to_owned(), "a/".repeat(20), "b/".repeat(20)]));
-        let told = narrower(&wide);
+        let many =
+            ["data.path", "data.test_path", "model.weights", "model.hidden", "training.clip_norm"];
+        let told = fitting(&rows(9, &many), true, 80);
         assert!(
-            told.starts_with("runs/a-long-name-0\n  training.batch_size  40\n  data.path"),
+            told.starts_with("runs/a-long-name-0\n  data.path           data.path-0\n"),
             "{told}"
         );
-        assert_eq!(told.lines().count(), 2 * 5);
+        assert_eq!(told.lines().count(), 9 * 6);
+        assert_eq!(fitting(&rows(9, &many), true, usize::MAX).lines().count(), 10);
     }
 }

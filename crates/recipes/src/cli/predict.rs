@@ -67,11 +67,12 @@ pub(super) fn run(arguments: &PredictArguments, output: &Output) -> Result<(), F
     let path = model_of(&arguments.run)?;
     let (device, _) = device::open()?;
     let model = Model::<Selected>::read(&path, &device)?;
-    let deviation = match model.description().table().map(|table| &table.target.kind) {
-        Ok(TargetKind::Regression { deviation, .. }) => *deviation,
-        _ => 0.0,
+    let value = match model.description().table().map(|table| &table.target.kind) {
+        Ok(TargetKind::Regression { deviation, .. }) => Some(*deviation),
+        _ => None,
     };
-    if deviation > 0.0 && (arguments.top.is_some() || probabilities) {
+    let deviation = value.unwrap_or(0.0);
+    if value.is_some() && (arguments.top.is_some() || probabilities) {
         let option = if probabilities { "--probabilities" } else { "--top" };
         output::print_note(&format!(
             "`{option}` has no effect: the model predicts a value, not classes"
@@ -129,6 +130,7 @@ fn predict_table(
         let rows = read_npy_rows(input, preprocessing)?;
         let name = |row: usize| format!("{}[{row}]", input.display());
         let refused = !rows.refused.is_empty();
+        rows.notes.iter().for_each(|note| output::print_note(note));
         let places = rows.rows.into_iter().map(|row| (row, Vec::new())).collect();
         print_rows(model, &rows.features, places, rows.refused, name, printer)?;
         return Ok(refused);

@@ -233,6 +233,10 @@ fn usual_slip(line: &str) -> Option<&'static str> {
         number if number.contains(',') && is_number(number) => {
             Some("; numbers have a decimal point, not a comma")
         }
+        // Which the parser takes for a wrong boolean.
+        text if text.starts_with(['t', 'f']) => {
+            Some("; a text is written in quotes, as in \"fraud\"")
+        }
         _ => None,
     }
 }

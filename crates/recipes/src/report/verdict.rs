@@ -107,11 +107,13 @@ pub(crate) fn stopped_early(record: &Record) -> Option<String> {
 }
 
 fn unfinished(record: &Record, failure: Option<&Failure>) -> Verdict {
-    let last = record.steps.last();
-    let step = record.end.map(|end| end.step).max(last.map(|last| last.step)).unwrap_or(0);
+    let of_epoch = record.epochs.last().map(|epoch| (epoch.step, epoch.train_loss));
+    let of_step = record.steps.last().map(|report| (report.step, report.loss));
+    let last = of_epoch.into_iter().chain(of_step).max_by_key(|&(step, _)| step);
+    let step = record.end.map(|end| end.step).max(last.map(|(step, _)| step)).unwrap_or(0);
     let of = record.planned.map(|plan| format!(" of {}", grouped(plan.steps as f64)));
     let place = format!("step {}{}", grouped(step as f64), of.unwrap_or_default());
-    let loss = last.and_then(|last| last.loss);
+    let loss = last.and_then(|(_, loss)| loss);
     let loss = loss.map(|loss| format!(", at a training loss of {}", rounded(loss)));
     let loss = loss.unwrap_or_default();
     let recipe = &record.recipe;
@@ -385,6 +387,13 @@ mod tests {
         );
         run.steps.clear();
         assert_eq!(sentence(&run, None), "cnn was interrupted after step 47 of 2,300.");
+        let epoch = EpochRecord { step: 45, train_loss: Some(0.5), ..EpochRecord::default() };
+        run.epochs.push(epoch);
+        let after = "cnn was interrupted after step 47 of 2,300, at a training loss of 0.5000.";
+        assert_eq!(sentence(&run, None), after);
+        run.end = None;
+        assert!(sentence(&run, None).contains("last known: step 45"), "{}", sentence(&run, None));
+        run.epochs.clear();
 
         run.end = None;
         let notes = |run: &Record| verdict(run, None, None).notes;

@@ -357,6 +357,22 @@ fn a_validation_that_measures_no_number_is_reported_once() {
     assert_eq!(recorder.0.iter().filter(told).count(), 1);
 }
 
+/// As those of few samples often are.
+#[test]
+fn of_epochs_with_the_same_score_that_with_the_lowest_loss_is_the_best() {
+    let mut recorder = Recorder::default();
+    let monitor = Monitor::higher("accuracy");
+    let settings = TrainerConfig { monitor, ..settings(optimizer(OptimizerKind::Sgd)) };
+    let mut measured = [(0.9, 0.5), (1.0, 0.4), (1.0, 0.6), (1.0, 0.3), (0.9, 0.1)].into_iter();
+    let validate = || {
+        let (accuracy, loss) = measured.next()?;
+        Some(Metrics::from([("accuracy".to_owned(), accuracy), ("loss".to_owned(), loss)]))
+    };
+    let trained =
+        train_validated(&Problem::drawn(), settings, BATCH, &mut recorder, validate).unwrap();
+    assert_eq!(trained.best.unwrap().epoch, 4);
+}
+
 #[test]
 fn a_setting_out_of_its_range_is_refused_before_anything_begins() {
     let mut settings = settings(optimizer(OptimizerKind::Sgd));

@@ -107,6 +107,9 @@ impl CsvError {
                 "leave `data.task` out to predict a class, or choose another `data.target`".into()
             }
             Self::TargetOverride { .. } => "set the kind of target by `data.task`".into(),
+            Self::TargetGroup { .. } => {
+                "name the column that tells whose rows they are, such as a patient's number".into()
+            }
             Self::SingleValue { .. } => {
                 "there is nothing to learn; add other rows or choose another `data.target`".into()
             }

@@ -16,12 +16,12 @@ use super::{
 use crate::{
     count::{counted, grouped},
     preprocess::cell::{self, Cell, PLAIN_NUMBERS, is_padded},
-    table::{MOST_INTEGER_CLASSES, may_be_classes, recur},
+    table::{MOST_CLASSES, MOST_INTEGER_CLASSES, may_be_classes, recur},
 };
 
 /// The most values of a column that are counted separately: a column of more would need a network
 /// of its own. It also bounds the text in memory.
-const LARGEST_CATEGORIES: usize = 1000;
+const LARGEST_CATEGORIES: usize = MOST_CLASSES;
 
 /// As [`LARGEST_CATEGORIES`], of a column that the user wants to be embedded: as many as have a code.
 const LARGEST_EMBEDDED: usize = MISSING as usize;

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fs::File, iter, path::PathBuf};
 
 use data::{
-    CategoryEncoding, Order, Task,
+    CategoryEncoding, HoldOut, Order, Task,
     csv_table::{ColumnOverride, CsvOptions, OnMissingTarget, TargetColumn},
     npy::NpyOptions,
     synthetic::{Labels, SyntheticOptions},
@@ -51,6 +51,11 @@ pub struct TableData {
     /// The fraction of the samples to hold out for validation.
     #[serde(default, with = "or_empty")]
     pub validation: Option<f64>,
+    /// Which rows of a file these are.
+    pub hold_out: HoldOut,
+    /// The column of a CSV file whose values name the rows that stay together.
+    #[serde(default, with = "or_empty")]
+    pub group: Option<String>,
     /// A CSV file to validate on instead.
     #[serde(default, with = "or_empty")]
     pub validation_path: Option<PathBuf>,
@@ -77,11 +82,12 @@ pub enum Source {
 }
 
 /// Keys for a CSV file only, or for its categories.
-const CSV_KEYS: [&str; 7] = [
+const CSV_KEYS: [&str; 8] = [
     "data.target",
     "data.header",
     "data.on_missing_target",
     "data.columns",
+    "data.group",
     "data.validation_path",
     "data.test_path",
     "model.embedding",
@@ -98,7 +104,11 @@ impl Check for TableData {
 
         match self.source {
             Source::Synthetic => {
-                checker.only_with("data.source", "csv", &["data.path", "data.task"]);
+                checker.only_with(
+                    "data.source",
+                    "csv",
+                    &["data.path", "data.task", "data.hold_out"],
+                );
                 checker.only_with("data.source", "csv", &CSV_KEYS);
             }
             Source::Csv => self.check_csv(checker),
@@ -125,6 +135,8 @@ impl TableData {
             header: self.header,
             on_missing_target: self.on_missing_target,
             validation: self.validation.unwrap_or(0.0),
+            hold_out: self.hold_out,
+            group: self.group.clone(),
             validation_path: self.validation_path.clone(),
             test_path: self.test_path.clone(),
         }
@@ -136,6 +148,7 @@ impl TableData {
             path: self.path.clone().unwrap_or_default(),
             task: self.task,
             validation: self.validation.unwrap_or(0.0),
+            hold_out: self.hold_out,
         }
     }
 
@@ -183,6 +196,18 @@ impl TableData {
                 "data.validation_path",
                 "`data.validation` and `data.validation_path` exclude each other",
                 "unset one of them: `--set data.validation=`",
+            );
+        }
+        let chosen = match (&self.group, self.hold_out) {
+            (Some(_), _) => "data.group",
+            (None, HoldOut::Last) => "data.hold_out",
+            (None, HoldOut::Random) => return,
+        };
+        if self.validation_path.is_some() || self.validation == Some(0.0) {
+            checker.conflict(
+                chosen,
+                format!("`{chosen}` has no effect, since no rows of `data.path` are held out"),
+                "leave it out, or hold out rows: `--set data.validation=0.2`",
             );
         }
     }

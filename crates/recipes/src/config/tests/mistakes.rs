@@ -213,6 +213,7 @@ fn broken_toml_is_reported_by_line_and_column() {
         let told = lines(&problems);
         assert!(told[1].ends_with(expected), "{told:?}");
     };
+    slip("data.target = fraud", "; a text is written in quotes, as in \"fraud\"");
     slip(
         r#"path = "C:\Users\x.csv""#,
         r"in single quotes a `\` stands for itself, as in 'C:\table.csv'",
@@ -341,6 +342,14 @@ fn keys_that_do_not_go_together_are_refused() {
             "help: unset one of them: `--set data.validation=`",
         ],
     );
+    let nothing_held_out = [
+        "`data.group` has no effect, since no rows of `data.path` are held out, in my.toml:5",
+        "help: leave it out, or hold out rows: `--set data.validation=0.2`",
+    ];
+    for held_out in ["validation = 0.0", "validation_path = \"b\""] {
+        let csv = "[data]\nsource = \"csv\"\npath = \"a\"\ntarget = 0\ngroup = \"patient\"\n";
+        check(&format!("{csv}{held_out}"), &nothing_held_out);
+    }
     check(
         "[data]\npath = \"a.csv\"\n[optimizer]\nmomentum = 0.9",
         &[

@@ -22,6 +22,8 @@ target = ""
 validation = ""
 class_weights = "equal"
 on_missing_target = "error"
+hold_out = "random"
+group = ""
 
 [model]
 hidden = [10]
@@ -290,13 +292,13 @@ fn a_recipe_that_is_wrong_says_so() {
     check(
         "seed = 0",
         "seed = 0.5",
-        "`training.seed` must be a whole number, found `0.5`, in recipe demo:49",
+        "`training.seed` must be a whole number, found `0.5`, in recipe demo:51",
     );
-    check("seed = 0", "sed = 0", "unknown key `training.sed`, in recipe demo:49");
+    check("seed = 0", "sed = 0", "unknown key `training.sed`, in recipe demo:51");
     check(
         "seed = 0",
         "seed",
-        "not valid TOML: key with no value, expected `=`, in recipe demo:49:5",
+        "not valid TOML: key with no value, expected `=`, in recipe demo:51:5",
     );
 }
 

@@ -1,0 +1,52 @@
+//! What the user should know of the splits of a table.
+
+use super::{
+    Table,
+    copies::{note_on_contradictions, note_on_rows_in_both},
+    telling::notes_on_telling_columns,
+};
+use crate::{TablePreprocessing, count::grouped, split::classes_without_validation};
+
+/// What the user should know of splits, a sentence each.
+///
+/// - `held_out`: the rows to validate and to test on, and what they are called, such as
+///   ``rows of `test.csv` ``
+/// - `leave_out`: how to leave the column of this name out
+pub(crate) fn notes_on_splits(
+    preprocessing: &TablePreprocessing,
+    train: &Table,
+    held_out: [(String, &Option<Table>); 2],
+    leave_out: &dyn Fn(&str) -> String,
+) -> Vec<String> {
+    let [(_, validation), _] = &held_out;
+    let mut notes = Vec::from_iter(validation.as_ref().and_then(|validation| {
+        let [train, validation] = [train, validation].map(|split| split.targets.labels());
+        classes_without_validation(preprocessing.target.classes(), train, validation)
+    }));
+    notes.extend(note_on_untrained(preprocessing, train));
+    notes.extend(note_on_contradictions(preprocessing, train));
+    notes.extend(notes_on_telling_columns(preprocessing, train, leave_out));
+    notes.extend(held_out.into_iter().filter_map(|(rows, table)| {
+        note_on_rows_in_both(preprocessing, train, table.as_ref()?, &rows)
+    }));
+    notes
+}
+
+/// What the user should know of classes that no row to train on has: held out with a group, or at the end.
+fn note_on_untrained(preprocessing: &TablePreprocessing, train: &Table) -> Option<String> {
+    let classes = preprocessing.target.classes();
+    let mut is_trained = vec![false; classes.len()];
+    train.targets.labels().iter().for_each(|&label| is_trained[label as usize] = true);
+    let untrained = classes.iter().zip(is_trained).filter(|(_, is_trained)| !is_trained);
+    let names: Vec<&String> = untrained.map(|(class, _)| class).collect();
+    match names[..] {
+        [] => None,
+        [class] => {
+            Some(format!("class `{class}` has no rows to train on, so it is never predicted"))
+        }
+        [first, ..] => Some(format!(
+            "{} classes have no rows to train on, so they are never predicted, such as `{first}`",
+            grouped(names.len())
+        )),
+    }
+}

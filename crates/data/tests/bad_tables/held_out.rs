@@ -1,0 +1,100 @@
+//! Which rows are held out.
+
+use data::HoldOut;
+
+use super::*;
+
+/// Sixty visits of ten patients, in the order of time.
+fn visits() -> String {
+    let row = |i: usize| format!("p{},{}.5,{}\n", i % 10, i * 7 % 60, i % 3 % 2);
+    format!("patient,x,y\n{}", (0..60).map(row).collect::<String>())
+}
+
+#[test]
+fn rows_of_a_group_are_on_one_side_and_its_name_is_no_feature() {
+    let text = visits();
+    let (_folder, result) = read(&[("a.csv", text.as_bytes())], |_, options| {
+        (options.validation, options.group) = (0.2, Some("patient".to_owned()));
+    });
+    let splits = result.unwrap();
+    assert_eq!(splits.preprocessing.feature_names(), ["x"]);
+    let patients = |lines: &[u64]| -> Vec<u64> {
+        let mut patients: Vec<u64> = lines.iter().map(|line| (line - 2) % 10).collect();
+        patients.sort_unstable();
+        patients.dedup();
+        patients
+    };
+    let held_out = patients(&splits.validation.unwrap().lines);
+    let trained = patients(&splits.train.lines);
+    assert_eq!((held_out.len(), trained.len()), (2, 8));
+    assert!(held_out.iter().all(|patient| !trained.contains(patient)));
+    let dropped = "column `patient` is dropped: it names the groups of `data.group`";
+    assert!(splits.notes.iter().any(|note| note.starts_with(dropped)), "{:?}", splits.notes);
+}
+
+#[test]
+fn the_last_rows_are_held_out_where_rows_are_in_the_order_of_time() {
+    let text = visits();
+    let (_folder, result) = read(&[("a.csv", text.as_bytes())], |_, options| {
+        (options.validation, options.hold_out) = (0.2, HoldOut::Last);
+    });
+    let splits = result.unwrap();
+    let lines = splits.validation.unwrap().lines;
+    assert!(lines.iter().copied().eq(50..62), "{lines:?}");
+}
+
+#[test]
+fn a_class_that_is_held_out_alone_is_told() {
+    let row =
+        |i: usize| format!("{}.5,{}\n", i * 7 % 30, if i < 26 { ["a", "b"][i % 2] } else { "c" });
+    let text = format!("x,y\n{}", (0..30).map(row).collect::<String>());
+    let (_folder, result) = read(&[("a.csv", text.as_bytes())], |_, options| {
+        (options.validation, options.hold_out) = (0.2, HoldOut::Last);
+    });
+    let note = "class `c` has no rows to train on, so it is never predicted";
+    let notes = result.unwrap().notes;
+    assert!(notes.iter().any(|told| told == note), "{notes:?}");
+}
+
+#[test]
+fn groups_that_cannot_be() {
+    let text = visits();
+    for (group, error, help) in [
+        ("nobody", "`a.csv` has no column `nobody`", "patient"),
+        ("y", "`y` is the target of `a.csv`, so it cannot name groups", "whose rows they are"),
+    ] {
+        let set = |_: &Path, options: &mut CsvOptions| options.group = Some(group.to_owned());
+        check(&[("a.csv", text.as_bytes())], set, error, help);
+    }
+    let one = text.replace(['1', '2', '3', '4', '5', '6', '7', '8', '9'], "0");
+    let one: String = one.lines().enumerate().map(|(i, row)| format!("{row}{}\n", i % 2)).collect();
+    let one = one.replace("patient,x,y0", "patient,x,y");
+    let set = |_: &Path, options: &mut CsvOptions| {
+        (options.validation, options.group) = (0.2, Some("patient".to_owned()));
+    };
+    let error = "all rows are of one group, so none can be held out for validation";
+    check(&[("a.csv", one.as_bytes())], set, error, "data.group");
+}
+
+#[test]
+fn splits_that_are_too_small() {
+    let two = b"x,y\n1,0\n2,1\n";
+    check(
+        &[("a.csv", two)],
+        |_, options| options.validation = 0.5,
+        "no class has two samples, so none can be held out for validation",
+        "data.validation",
+    );
+    // However many they are.
+    let many: String = (0..900).map(|i| format!("{},c{i}\n", i % 7)).collect();
+    check(
+        &[("a.csv", format!("x,y\n{many}").as_bytes())],
+        |_, options| (options.validation, options.task) = (0.2, Some(Task::Multiclass)),
+        "no class has two samples, so none can be held out for validation",
+        "data.validation",
+    );
+    for fraction in [1.0, -0.1, f64::NAN] {
+        let error = format!("a validation fraction of {fraction} is not within 0 and 1");
+        check(&[("a.csv", two)], |_, o| o.validation = fraction, &error, "0.1");
+    }
+}
