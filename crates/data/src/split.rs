@@ -52,13 +52,13 @@ pub enum HoldOut {
 }
 
 /// As [`hold_out`], but of rows that are last, or that belong together: of no group are there rows on both
-/// sides, and about a `fraction` of all rows is held out, in whole groups.
+/// sides, and about a `fraction` of all rows is held out, in whole groups that the seed chooses.
 ///
-/// - `groups`: the group of each row, counted in the order in which they first come, if there are any
+/// - `groups`: the group of each row, below the number of rows; if there are any, `which` does not matter
 ///
 /// # Errors
 ///
-/// Where there is a single group, or the fraction is not within 0 and 1.
+/// Where there is a single row or group, or the fraction is not within 0 and 1.
 pub(crate) fn hold_out_rows(
     which: HoldOut,
     classes: &[u32],
@@ -66,49 +66,40 @@ pub(crate) fn hold_out_rows(
     fraction: f64,
     seed: u64,
 ) -> Result<(Vec<usize>, Option<Vec<usize>>), DataError> {
-    if fraction == 0.0 || which == HoldOut::Random && groups.is_none() {
-        return hold_out(classes, fraction, seed);
-    }
     check_fraction(fraction)?;
-    let each: Vec<u32>;
-    let groups = match groups {
-        Some(groups) => groups,
-        None => {
-            each = (0..classes.len() as u32).collect();
-            &each
+    let rows = classes.len();
+    let split = match (groups, which) {
+        _ if fraction == 0.0 => return hold_out(classes, fraction, seed),
+        (Some(groups), _) => of_groups(groups, fraction, seed).ok_or(DataError::OneGroup)?,
+        (None, HoldOut::Random) => return hold_out(classes, fraction, seed),
+        (None, HoldOut::Last) if rows < 2 => return Err(DataError::OneSampleEach),
+        (None, HoldOut::Last) => {
+            let held_out = ((rows as f64 * fraction).round() as usize).clamp(1, rows - 1);
+            let trained = rows - held_out;
+            Split { train: (0..trained).collect(), held_out: (trained..rows).collect() }
         }
     };
-    let split = of_groups(which, groups, fraction, seed).ok_or(DataError::OneGroup)?;
     Ok((split.train, Some(split.held_out)))
 }
 
 /// `None` where there is a single group.
-fn of_groups(which: HoldOut, groups: &[u32], fraction: f64, seed: u64) -> Option<Split> {
-    let count = groups.iter().max().map_or(0, |&last| last as usize + 1);
-    let mut sizes = vec![0usize; count];
+fn of_groups(groups: &[u32], fraction: f64, seed: u64) -> Option<Split> {
+    let mut sizes = vec![0usize; groups.iter().max().map_or(0, |&last| last as usize + 1)];
     groups.iter().for_each(|&group| sizes[group as usize] += 1);
-    let mut order: Vec<usize> = (0..count).rev().collect();
-    if which == HoldOut::Random {
-        let random = Random::new(seed, Purpose::Split, 0);
-        order.sort_by_cached_key(|&group| (random.bits(group as u64), group));
-    }
+    let random = Random::new(seed, Purpose::Split, 0);
+    let mut order: Vec<usize> = (0..sizes.len()).collect();
+    order.sort_by_cached_key(|&group| (random.bits(group as u64), group));
     let smallest = *order.iter().min_by_key(|&&group| sizes[group])?;
     let wanted = groups.len() as f64 * fraction;
     let off = |rows: usize| (rows as f64 - wanted).abs();
-    let (mut is_held_out, mut rows) = (vec![false; count], 0);
+    let (mut is_held_out, mut rows) = (vec![false; sizes.len()], 0);
     for group in order {
         let with = rows + sizes[group];
         if with < groups.len() && off(with) < off(rows) {
             (is_held_out[group], rows) = (true, with);
-        } else if which == HoldOut::Last {
-            break;
         }
     }
-    if rows == 0 {
-        // All are too large, or there is one.
-        let group = if which == HoldOut::Last { count - 1 } else { smallest };
-        is_held_out[group] = true;
-    }
+    is_held_out[smallest] |= rows == 0; // where all are larger than what is wanted
     let (held_out, train) =
         (0..groups.len()).partition::<Vec<usize>, _>(|&row| is_held_out[groups[row] as usize]);
     (!train.is_empty()).then_some(Split { train, held_out })
@@ -291,22 +282,19 @@ mod tests {
         assert_eq!(few, Some(vec![9]));
         let (_, none) = hold_out_rows(HoldOut::Last, &classes, None, 0.0, 7).unwrap();
         assert_eq!(none, None);
-        let (_, groups) =
-            hold_out_rows(HoldOut::Last, &[0; 5], Some(&[0, 1, 0, 1, 2]), 0.2, 7).unwrap();
-        assert_eq!(groups, Some(vec![4]));
         assert!(hold_out_rows(HoldOut::Last, &[0], None, 0.5, 0).is_err());
     }
 
     #[test]
     fn groups_are_held_out_in_an_order_that_the_seed_decides() {
         let groups: Vec<u32> = (0..60).map(|row| row / 6).collect();
-        let split = |seed| of_groups(HoldOut::Random, &groups, 0.2, seed).unwrap();
+        let split = |seed| of_groups(&groups, 0.2, seed).unwrap();
         assert_eq!(split(1), split(1));
         assert!((2..6).any(|seed| split(seed) != split(1)));
         assert_eq!(split(1).held_out.len(), 12);
-        assert_eq!(of_groups(HoldOut::Random, &[0, 0, 0], 0.2, 1), None);
+        assert_eq!(of_groups(&[0, 0, 0], 0.2, 1), None);
         // Either is larger than what is wanted: the smaller one goes.
-        let two = of_groups(HoldOut::Random, &[0, 0, 0, 1, 1, 1, 1], 0.1, 1).unwrap();
+        let two = of_groups(&[0, 0, 0, 1, 1, 1, 1], 0.1, 1).unwrap();
         assert_eq!(two.held_out, [0, 1, 2]);
     }
 
@@ -334,7 +322,6 @@ mod tests {
         fn no_group_is_on_both_sides(
             rows in prop::collection::vec(0u32..9, 2..80),
             fraction in 0.01f64..0.99,
-            last: bool,
             seed: u64,
         ) {
             let mut known = Vec::new();
@@ -344,8 +331,7 @@ mod tests {
                     known.len() - 1
                 }) as u32
             }).collect();
-            let which = if last { HoldOut::Last } else { HoldOut::Random };
-            let split = of_groups(which, &groups, fraction, seed);
+            let split = of_groups(&groups, fraction, seed);
             prop_assert_eq!(split.is_some(), known.len() > 1);
             let Some(Split { train, held_out }) = split else { return Ok(()) };
             prop_assert!(!train.is_empty() && !held_out.is_empty());

@@ -20,7 +20,7 @@ pub enum TrainError {
         /// What is not finite at the last step, such as ``the gradient of `fc.weight` ``, or in the model:
         /// `` `norm.running_variance` ``.
         what: String,
-        /// The last step whose loss and gradients are known to be finite.
+        /// The last step after which it was known to be finite.
         after: u64,
         /// The step at which it was noticed.
         step: u64,

@@ -29,7 +29,8 @@ pub struct CsvOptions {
     /// Which rows these are.
     pub hold_out: HoldOut,
     /// The column whose values name groups of rows, such as a patient's, which are held out or trained on
-    /// together; it is no feature unless `columns` says so. A row without a value is a group of its own.
+    /// together, whatever `hold_out` is; it is no feature unless `columns` says so. A row without a value
+    /// is a group of its own.
     pub group: Option<String>,
     /// A file of rows for validation.
     pub validation_path: Option<PathBuf>,

@@ -81,8 +81,8 @@ pub(super) fn infer(options: &CsvOptions) -> Result<Schema, DataError> {
     header::refuse_line_above(&reader, &cells)?;
     let target = target::find(&options.path, &options.target, &names, &cells)?;
     check_overrides(options, &names, &names[target])?;
-    let group = options.group.as_ref().map(|group| names.iter().position(|name| name == group));
-    let group = group.flatten();
+    let place = |group: &String| names.iter().position(|name| name == group);
+    let group = options.group.as_ref().and_then(place);
     if names.len() == 1 {
         // Before the target is read: with another delimiter it holds whole rows.
         let (path, target) = (options.path.clone(), names[target].clone());

@@ -45,7 +45,7 @@ pub enum NpyError {
         expected: &'static str,
     },
     /// Values of a type that is not read.
-    #[error("`{}` has values of type `{dtype}`, expected u1, i4, i8, f4 or f8", path.display())]
+    #[error("`{}` has values of type `{dtype}`, expected b1, u1, i4, i8, f4 or f8", path.display())]
     Dtype {
         /// The file.
         path: PathBuf,

@@ -234,7 +234,8 @@ mod tests {
         check_syntax("{'descr': '<f4'}", "the key `fortran_order` before this", 26);
         check_syntax("{'type': '<f4'}", "`descr`, `fortran_order` or `shape` before this", 18);
         let check_type = |text: &str, dtype: &str| {
-            let expected = format!(" has values of type `{dtype}`, expected u1, i4, i8, f4 or f8");
+            let expected =
+                format!(" has values of type `{dtype}`, expected b1, u1, i4, i8, f4 or f8");
             check(text, &expected);
         };
         check_type("{'descr': '|O'", "|O");

@@ -20,7 +20,7 @@ use crate::{
     files::Folder,
     preprocess::{FAR, standardise, standardise_target},
     shared, split,
-    table::{matrix, notes_on_splits, target_note},
+    table::{matrix, notes_on_columns, notes_on_splits, target_note},
 };
 
 pub use self::error::NpyError;
@@ -68,6 +68,7 @@ pub fn read_npy(options: &NpyOptions, seed: u64) -> Result<TableSplits, DataErro
     let plan = Plan::new(&targets, options.task)?;
     let samples = Samples::new([features, targets], &plan)?;
     let [validation, test] = [find_pair(&folder, "validation_")?, find_pair(&folder, "test_")?];
+    let is_ignored = validation.is_some() && options.hold_out != HoldOut::default();
     let of =
         |split: &Option<[PathBuf; 2]>| split.iter().map(|[features, _]| features.clone()).collect();
     let files: [Vec<PathBuf>; 3] = [vec![arrays[0].clone()], of(&validation), of(&test)];
@@ -90,11 +91,24 @@ pub fn read_npy(options: &NpyOptions, seed: u64) -> Result<TableSplits, DataErro
     let may_be_classes = matches!(plan, Plan::Regression { may_be_classes: true });
     let mut notes: Vec<String> = shared.iter().map(SharedFiles::note).collect();
     notes.push(target_note(&preprocessing, options.task, may_be_classes));
+    if is_ignored {
+        notes.push(
+            "`data.hold_out` has no effect: the folder has samples to validate on".to_owned(),
+        );
+    }
     let constant =
         |column: &&Column| matches!(column.kind, ColumnKind::Numeric { deviation: 0.0, .. });
-    notes.extend(preprocessing.columns.iter().filter(constant).map(|Column { name, .. }| {
-        format!("column `{name}` has the same value in every row to train on")
-    }));
+    let constant: Vec<&Column> = preprocessing.columns.iter().filter(constant).collect();
+    notes.extend(notes_on_columns(
+        &constant,
+        |column| format!("column `{}` has the same value in every row to train on", column.name),
+        |columns, first| {
+            format!(
+                "{columns} have the same value in every row to train on, such as `{}`",
+                first.name
+            )
+        },
+    ));
     let held_out = [(ROWS_TO_VALIDATE_ON, &validation), (ROWS_TO_TEST_ON, &test)];
     let held_out = held_out.map(|(rows, table)| (rows.to_owned(), table));
     let leave_out = |_: &str| "leave it out of the arrays".to_owned();
@@ -142,24 +156,41 @@ pub struct NpyRows {
 
 /// - `features`: of these rows, `[rows, width]`
 fn notes_on_far(array: &Array, rows: &[usize], features: &[f32]) -> Vec<String> {
-    let is_far = |column: usize, row: &usize| features[row * array.width + column].abs() > FAR;
-    let note = |column: usize| {
-        let mut far = (0..rows.len()).filter(|row| is_far(column, row));
-        let mut numbers = vec![0.0; array.width];
-        array.read_row(rows[far.next()?], &mut numbers);
-        let (value, path) = (numbers[column] as f32, array.path.display());
-        Some(match far.count() {
-            0 => format!(
-                "`{path}`: column {column}: the value {value:e} is far from all in the training rows"
-            ),
-            more => format!(
-                "`{path}`: column {column}: {} values are far from all in the training rows, such as \
-                 {value:e}",
-                grouped(more + 1)
-            ),
+    // Of each column, how many numbers are far, and the row of the first.
+    let mut far = vec![(0usize, 0usize); array.width];
+    for (&row, features) in rows.iter().zip(features.chunks_exact(array.width)) {
+        for ((count, first), feature) in far.iter_mut().zip(features) {
+            if feature.abs() > FAR {
+                *first = if *count == 0 { row } else { *first };
+                *count += 1;
+            }
+        }
+    }
+    let far = far.into_iter().enumerate().filter(|&(_, (count, _))| count > 0);
+    let far: Vec<(usize, usize, f32)> = far
+        .map(|(column, (count, row))| {
+            let mut numbers = vec![0.0; array.width];
+            array.read_row(row, &mut numbers);
+            (column, count, numbers[column] as f32)
         })
+        .collect();
+    let path = array.path.display();
+    let told = |&(column, count, value): &(usize, usize, f32)| match count {
+        1 => format!(
+            "`{path}`: column {column}: the value {value:e} is far from all in the training rows"
+        ),
+        _ => format!(
+            "`{path}`: column {column}: {} values are far from all in the training rows, such as \
+             {value:e}",
+            grouped(count)
+        ),
     };
-    (0..array.width).filter_map(note).collect()
+    notes_on_columns(&far, told, |columns, (first, _, value)| {
+        format!(
+            "`{path}`: {columns} have values far from all in the training rows, such as {value:e} in \
+             column {first}"
+        )
+    })
 }
 
 /// Reads the samples of a folder, targets included, as a model encodes them: those of the test

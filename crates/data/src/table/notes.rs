@@ -5,7 +5,11 @@ use super::{
     copies::{note_on_contradictions, note_on_rows_in_both},
     telling::notes_on_telling_columns,
 };
-use crate::{TablePreprocessing, count::grouped, split::classes_without_validation};
+use crate::{
+    TablePreprocessing,
+    count::{counted, grouped},
+    split::classes_without_validation,
+};
 
 /// What the user should know of splits, a sentence each.
 ///
@@ -48,5 +52,22 @@ fn note_on_untrained(preprocessing: &TablePreprocessing, train: &Table) -> Optio
             "{} classes have no rows to train on, so they are never predicted, such as `{first}`",
             grouped(names.len())
         )),
+    }
+}
+
+/// A note on each of some columns, or where there are so many that others would be hidden among them, one
+/// on all of them.
+///
+/// - `one`: of this column
+/// - `all`: of so many, the first of which is this one
+pub(crate) fn notes_on_columns<T>(
+    columns: &[T],
+    one: impl Fn(&T) -> String,
+    all: impl Fn(String, &T) -> String,
+) -> Vec<String> {
+    const FEW: usize = 8;
+    match columns {
+        [first, ..] if columns.len() > FEW => vec![all(counted(columns.len(), "column"), first)],
+        _ => columns.iter().map(one).collect(),
     }
 }

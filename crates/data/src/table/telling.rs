@@ -8,6 +8,7 @@ use std::{
 use super::{
     Table,
     copies::{MOST_ROWS, column_ranges},
+    notes::notes_on_columns,
 };
 use crate::{ColumnKind, TablePreprocessing, count::grouped};
 
@@ -19,6 +20,8 @@ const FEWEST_ROWS_OF_A_CLASS: usize = 5;
 /// that are not there.
 const ROWS_OF_A_VALUE: usize = 5;
 
+/// Nearly all columns that tell nothing show it in so many rows.
+const FIRST_ROWS: usize = 1000;
 /// A correlation of this strength leaves a hundredth of the target's deviation to be told by others.
 const STRONGEST: f64 = 0.9999;
 
@@ -36,6 +39,7 @@ pub(super) fn notes_on_telling_columns(
         return Vec::new();
     }
     let labels = train.targets.labels();
+    let values = train.targets.values();
     let classes = rows_of_classes(&labels[..rows.min(labels.len())]);
     let many = classes.values().filter(|&&rows| rows >= FEWEST_ROWS_OF_A_CLASS).count();
     if !labels.is_empty() && many < 2 {
@@ -44,17 +48,16 @@ pub(super) fn notes_on_telling_columns(
     let columns = preprocessing.columns.iter().zip(column_ranges(preprocessing));
     let used = columns.filter(|(column, _)| !matches!(column.kind, ColumnKind::Dropped { .. }));
     let telling = used.filter(|(column, range)| {
-        let numbers = || {
-            let width = preprocessing.width();
-            let column = train.features[range.start..].iter().step_by(width).take(rows);
-            column.map(|&number| f64::from(number))
+        let numbers = |rows: usize| {
+            let column = train.features[range.start..].iter().step_by(preprocessing.width());
+            column.take(rows).map(|&number| f64::from(number))
         };
         let is_numeric = matches!(column.kind, ColumnKind::Numeric { .. });
         match labels {
-            [] => is_numeric && correlation(numbers(), train.targets.values()).abs() > STRONGEST,
+            [] => is_numeric && is_strong(&|rows| correlation(numbers(rows), values), rows),
             _ => {
                 each_value_has_one_class(train, range, rows)
-                    || is_numeric && are_apart(numbers(), labels, classes.len())
+                    || is_numeric && are_apart(&|rows| bounds(numbers(rows), labels), rows)
             }
         }
     });
@@ -62,14 +65,23 @@ pub(super) fn notes_on_telling_columns(
         true => "every row".to_owned(),
         false => format!("the first {} rows", grouped(rows)),
     };
-    let note = |name: &String| {
-        format!(
-            "column `{name}` alone tells the target of {which} to train on: if it is not known before \
-             the target is, {}",
-            leave_out(name)
-        )
-    };
-    telling.map(|(column, _)| note(&column.name)).collect()
+    let telling: Vec<&str> = telling.map(|(column, _)| column.name.as_str()).collect();
+    notes_on_columns(
+        &telling,
+        |name| {
+            format!(
+                "column `{name}` alone tells the target of {which} to train on: if it is not known \
+                 before the target is, {}",
+                leave_out(name)
+            )
+        },
+        |columns, first| {
+            format!(
+                "{columns}, such as `{first}`, tell the target of {which} to train on, each alone: if \
+                 they are not known before the target is, leave them out"
+            )
+        },
+    )
 }
 
 fn rows_of_classes(labels: &[u32]) -> BTreeMap<u32, usize> {
@@ -88,25 +100,47 @@ fn each_value_has_one_class(train: &Table, column: &Range<usize>, rows: usize) -
 }
 
 /// Whether the numbers of each class lie between those of others, so that thresholds tell the class.
-fn are_apart(numbers: impl Iterator<Item = f64>, labels: &[u32], classes: usize) -> bool {
+///
+/// - `bounds`: the least and the greatest number of each class in so many rows
+fn are_apart(bounds: &dyn Fn(usize) -> Vec<[f64; 2]>, rows: usize) -> bool {
+    let of_first = |rows| {
+        let mut bounds = bounds(rows);
+        bounds.sort_by(|[a, _], [b, _]| a.total_cmp(b));
+        bounds.array_windows().all(|[[_, below], [above, _]]| below < above)
+    };
+    of_first(rows.min(FIRST_ROWS)) && of_first(rows)
+}
+
+fn bounds(numbers: impl Iterator<Item = f64>, labels: &[u32]) -> Vec<[f64; 2]> {
     let mut bounds = BTreeMap::<u32, [f64; 2]>::new();
     for (number, &label) in numbers.zip(labels) {
         let [least, greatest] = bounds.entry(label).or_insert([number; 2]);
         (*least, *greatest) = (least.min(number), greatest.max(number));
     }
-    let mut bounds: Vec<[f64; 2]> = bounds.into_values().collect();
-    bounds.sort_by(|[a, _], [b, _]| a.total_cmp(b));
-    bounds.len() == classes && bounds.array_windows().all(|[[_, below], [above, _]]| below < above)
+    bounds.into_values().collect()
+}
+
+/// - `correlation`: that of so many rows
+fn is_strong(correlation: &dyn Fn(usize) -> f64, rows: usize) -> bool {
+    // Of the first rows it may be unknown, or lower by chance.
+    let of_first = correlation(rows.min(FIRST_ROWS)).abs();
+    (of_first.is_nan() || of_first > 0.9) && correlation(rows).abs() > STRONGEST
 }
 
 /// Pearson's; NaN where one side does not vary.
-fn correlation(numbers: impl Iterator<Item = f64>, values: &[f32]) -> f64 {
-    let pairs: Vec<[f64; 2]> =
-        numbers.zip(values).map(|(number, &value)| [number, value.into()]).collect();
-    let mean = |side: usize| pairs.iter().map(|pair| pair[side]).sum::<f64>() / pairs.len() as f64;
-    let means = [mean(0), mean(1)];
-    let product = |a: usize, b: usize| {
-        pairs.iter().map(|pair| (pair[a] - means[a]) * (pair[b] - means[b])).sum::<f64>()
-    };
-    product(0, 1) / (product(0, 0) * product(1, 1)).sqrt()
+fn correlation(numbers: impl Iterator<Item = f64> + Clone, values: &[f32]) -> f64 {
+    let pairs = || numbers.clone().zip(values.iter().map(|&value| f64::from(value)));
+    let (mut count, mut sums) = (0.0, [0.0; 2]);
+    pairs().for_each(|(number, value)| {
+        count += 1.0;
+        sums = [sums[0] + number, sums[1] + value];
+    });
+    let [of_numbers, of_values] = sums.map(|sum| sum / count);
+    let mut products = [0.0; 3];
+    pairs().for_each(|(number, value)| {
+        let (number, value) = (number - of_numbers, value - of_values);
+        let terms = [number * value, number * number, value * value];
+        products.iter_mut().zip(terms).for_each(|(product, term)| *product += term);
+    });
+    products[0] / (products[1] * products[2]).sqrt()
 }

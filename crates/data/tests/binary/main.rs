@@ -14,3 +14,4 @@ mod support;
 mod cifar10;
 mod idx;
 mod npy;
+mod npy_notes;

@@ -12,7 +12,7 @@ use proptest::prelude::*;
 
 use crate::support::{Files, arbitrary_or_mutated, check, folder, value_or_helpful_error};
 
-fn options(path: &Path) -> NpyOptions {
+pub(crate) fn options(path: &Path) -> NpyOptions {
     NpyOptions::new(path)
 }
 
@@ -32,7 +32,7 @@ fn npy(dtype: &str, shape: &str, values: &[u8]) -> Vec<u8> {
     [b"\x93NUMPY\x01\0", &length[..], header.as_bytes(), values].concat()
 }
 
-fn floats(values: &[f32], width: usize) -> Vec<u8> {
+pub(crate) fn floats(values: &[f32], width: usize) -> Vec<u8> {
     let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
     npy("<f4", &format!("({}, {width})", values.len() / width), &bytes)
 }
@@ -42,7 +42,7 @@ fn wide_floats(values: &[f64]) -> Vec<u8> {
     npy("<f8", &format!("({},)", values.len()), &bytes)
 }
 
-fn integers(values: &[i64]) -> Vec<u8> {
+pub(crate) fn integers(values: &[i64]) -> Vec<u8> {
     let bytes: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
     npy("<i8", &format!("({},)", values.len()), &bytes)
 }
@@ -303,39 +303,6 @@ fn booleans_are_zeros_and_ones() {
     assert_eq!(whole(&train.features[4]), second);
 }
 
-/// As of a CSV file with the same rows.
-#[test]
-fn what_is_suspicious_is_told() {
-    let rows: Vec<f32> =
-        (0..40u16).flat_map(|i| [f32::from(i * 7 % 40), f32::from(i % 2), 3.0]).collect();
-    let labels: Vec<i64> = (0..40).map(|i| i % 2).collect();
-    let files = [
-        ("features.npy", floats(&rows, 3)),
-        ("targets.npy", integers(&labels)),
-        ("test_features.npy", floats(&rows[..60], 3)),
-        ("test_targets.npy", integers(&labels[..20])),
-    ];
-    let place = folder(&files);
-    let splits = read_npy(&options(place.path()), 0).unwrap();
-    let notes = splits.notes.join("\n");
-    for note in [
-        "column `x1` alone tells the target of every row to train on: if it is not known before the \
-         target is, leave it out of the arrays",
-        "column `x2` has the same value in every row to train on",
-        "20 of 20 rows to test on are the same as rows to train on",
-    ] {
-        assert!(notes.contains(note), "{notes}");
-    }
-
-    let far = folder(&[("rows.npy", floats(&[1.0, 0.0, 3.0, 1e30, 1.0, 3.0], 3))]);
-    let rows = read_npy_rows(&far.path().join("rows.npy"), &splits.preprocessing).unwrap();
-    let [note] = &rows.notes[..] else { panic!("{:?}", rows.notes) };
-    assert!(
-        note.ends_with("column 0: the value 1e30 is far from all in the training rows"),
-        "{note}"
-    );
-}
-
 #[test]
 fn more_classes_than_a_network_could_tell_apart_are_refused() {
     let many: Vec<i64> = (0..1001).flat_map(|class| [class, class]).collect();
@@ -352,7 +319,7 @@ fn arrays_that_are_not_read() {
     let check = |content: Vec<u8>, error: &str, help: &str| {
         check(read, &with("features.npy", content), &format!("`features.npy` {error}"), help);
     };
-    let dtype = |dtype| format!("has values of type `{dtype}`, expected u1, i4, i8, f4 or f8");
+    let dtype = |dtype| format!("has values of type `{dtype}`, expected b1, u1, i4, i8, f4 or f8");
     check(golden("objects"), &dtype("|O"), "np.float32");
     check(golden("big_endian"), &dtype(">f4"), "newbyteorder");
     check(golden("records"), &dtype("[('a', '<i4'), ('b', '<f4')], 'fortran_o…"), "np.float32");

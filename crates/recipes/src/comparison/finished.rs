@@ -98,14 +98,16 @@ fn from_here(record: &Record, path: &str) -> PathBuf {
     }
 }
 
-/// Whether another seed draws other samples, or holds out others. Of a text the end is held out.
+/// Whether another seed draws other samples, or holds out others. Of a text the end is held out, and of a
+/// table if asked for.
 pub(super) fn seed_chooses_samples(settings: &BTreeMap<String, Value>) -> bool {
     match settings.get("data.source").and_then(Value::as_str) {
         Some("text") => false,
         Some("synthetic") => true,
         _ => {
             let share = settings.get("data.validation").and_then(Value::as_f64);
-            share != Some(0.0) && !settings.contains_key("data.validation_path")
+            let is_last = settings.get("data.hold_out").is_some_and(|which| which == "last");
+            share != Some(0.0) && !is_last && !settings.contains_key("data.validation_path")
         }
     }
 }
@@ -160,6 +162,8 @@ mod tests {
             (of("data.validation", json!(0.2)), 1),
             (of("data.validation", json!(0.0)), 2),
             (of("data.validation_path", json!("held_out.csv")), 2),
+            (of("data.hold_out", json!("last")), 2),
+            (of("data.group", json!("patient")), 1),
         ];
         for (settings, rows) in cases {
             let comparison = compared(&settings, [0, 1], ["one", "other"]);

@@ -12,9 +12,11 @@ use crate::{
 };
 
 /// The settings that say what is learnt, beside the paths of the data.
-const TASK: [&str; 8] = [
+const TASK: [&str; 10] = [
     "data.source",
     "data.drawing",
+    "data.group",
+    "data.hold_out",
     "data.labels",
     "data.target",
     "data.task",

@@ -225,6 +225,10 @@ fn syntax_problem(errors: &[toml::de::Error], place: &str, lines: &Lines<'_>) ->
 fn usual_slip(line: &str) -> Option<&'static str> {
     let (_, value) = line.split_once('=')?;
     let value = value.split('#').next()?.trim();
+    let is_boolean = |text: &str| {
+        let word = text.split(|letter: char| !letter.is_alphanumeric()).next();
+        word.is_some_and(|word| ["true", "false"].contains(&word))
+    };
     let is_number = |text: &str| text.replacen(',', ".", 1).parse::<f64>().is_ok();
     match value {
         text if text.starts_with('"') && text.contains('\\') => {
@@ -234,7 +238,7 @@ fn usual_slip(line: &str) -> Option<&'static str> {
             Some("; numbers have a decimal point, not a comma")
         }
         // Which the parser takes for a wrong boolean.
-        text if text.starts_with(['t', 'f']) => {
+        text if text.starts_with(['t', 'f']) && !is_boolean(text) => {
             Some("; a text is written in quotes, as in \"fraud\"")
         }
         _ => None,

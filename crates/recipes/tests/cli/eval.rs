@@ -90,6 +90,34 @@ fn a_table_is_measured_with_its_classes() {
     folder.run("eval run").refused(3, "`run/environment.json` is missing or damaged");
 }
 
+/// Of forty patients, each with a ward and a class that tell nothing of others.
+#[test]
+fn rows_that_are_held_out_together_or_last_are_measured_again() {
+    let folder = Folder::new();
+    let row = |row: usize| {
+        let patient = row % 40;
+        let class = ["ill", "well"][(patient * 31 + 17) * patient / 5 % 2];
+        format!("p{patient},ward {patient},{},{class}\n", row / 40)
+    };
+    folder.write(
+        "visits.csv",
+        format!("patient,ward,day,y\n{}", (0..480).map(row).collect::<String>()),
+    );
+    let accuracy = |run: &str, settings: &str| {
+        let data = "--set data.source=csv --set data.path=visits.csv --set data.target=y";
+        let train = "--set optimizer.learning_rate=0.02 --set training.epochs=40 --progress quiet";
+        folder.run(&format!("train mlp {data} {settings} {train} --run-dir {run}")).succeeded();
+        check_again(&folder, run, "validation")["metrics"]["accuracy"].as_f64().unwrap()
+    };
+    let known = accuracy("known", "--set data.columns.patient=drop");
+    let unknown = accuracy("unknown", "--set data.group=patient");
+    assert!(known > 0.9 && unknown < 0.8, "{known} {unknown}");
+    let later = accuracy("later", "--set data.columns.patient=drop --set data.hold_out=last");
+    assert!(later > 0.9, "the last rows are of known patients: {later}");
+    let report = folder.run("eval later --json").succeeded().json();
+    assert_eq!(report["samples"], 96, "{report}");
+}
+
 #[test]
 fn many_classes_are_told_apart_and_their_matrix_is_found() {
     let folder = Folder::new();

@@ -28,3 +28,31 @@ fn a_terminal_gets_a_bar_and_one_that_cannot_move_its_cursor_gets_lines() {
     let shown = shown_on("dumb");
     assert!(shown.contains(note) && !shown.contains(bar) && shown.contains(line), "{shown}");
 }
+
+#[test]
+fn a_comparison_fits_the_terminal() {
+    if Command::new("script").arg("--version").output().is_err() {
+        skip("there is no `script`, which makes a terminal");
+        return;
+    }
+    let folder = Folder::new();
+    for run in ["one", "two"] {
+        folder
+            .run(&format!("train mlp --max-steps 2 --run-dir {run} --progress quiet"))
+            .succeeded();
+    }
+    let program = env!("CARGO_BIN_EXE_recipes");
+    let shown = |columns: usize| {
+        let command = format!("stty rows 24 cols {columns}; {program} compare one two");
+        let mut script = folder.in_folder("script");
+        script.args(["-qec", &command, "/dev/null"]);
+        told(script.output().unwrap()).succeeded().stdout
+    };
+    let widest = |text: &str| {
+        let table = text.lines().take_while(|line| !line.trim().is_empty());
+        table.map(|line| line.trim_end().chars().count()).max().unwrap()
+    };
+    let [wide, narrow] = [shown(200), shown(40)];
+    assert!(widest(&wide) > 40 && wide.starts_with("run  recipe"), "{wide}");
+    assert!(widest(&narrow) <= 40 && narrow.contains("train loss"), "{narrow}");
+}

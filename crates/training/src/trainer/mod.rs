@@ -55,7 +55,7 @@ pub struct Trainer<'run, B: AutodiffBackend, M: AutodiffModule<B>> {
     config: TrainerConfig,
     parameters: Vec<Parameter>,
     infinite: BTreeSet<usize>, // parameters that are not trained and were not finite from the start
-    statistics: BTreeMap<usize, f32>, // sums of the running ones, until they are seen to move
+    statistics: BTreeMap<usize, f32>, // sums of the running ones before the first epoch
     state: State<B, M>,
     observer: &'run mut dyn Observer,
     interrupt: Stop,           // asked of this process
@@ -63,8 +63,9 @@ pub struct Trainer<'run, B: AutodiffBackend, M: AutodiffModule<B>> {
     done: Stop,                // requested with it, and once all updates are made
     in_update: Rc<Cell<bool>>, // between the parts of an update
     in_parts: [usize; 2],      // samples of these parts, and of the whole update
-    finite_until: u64,
-    began_at: u64, // updates made before this process took over
+    finite_until: u64,         // losses and gradients
+    sound_until: u64,          // what else the model holds
+    began_at: u64,             // updates made before this process took over
     clock: Clock,
     handover: Rc<Handover>,
     in_epoch: bool,
@@ -134,6 +135,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
             in_update: Rc::default(),
             in_parts: [0; 2],
             finite_until: 0,
+            sound_until: 0,
             began_at: 0,
             clock: Clock::default(),
             handover: Rc::default(),
@@ -149,6 +151,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         };
         trainer.begin_or_resume()?;
         trainer.began_at = trainer.step_number();
+        trainer.sound_until = trainer.began_at;
         let Self { parameters, state, .. } = &trainer;
         let is_running = |position: usize| parameters[position].is_running_statistic(parameters);
         trainer.statistics = sums(state.model(), is_running);

@@ -78,17 +78,20 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
     pub(super) fn check_model(&mut self, model: &M::InnerModule) -> Result<(), TrainError> {
         let not_finite = not_finite(model, |position| !self.infinite.contains(&position));
         match not_finite.first() {
-            None => Ok(()),
+            None => {
+                self.sound_until = self.step_number();
+                Ok(())
+            }
             Some(&position) => {
                 let what = format!("`{}`", self.parameters[position].path);
-                Err(self.diverged(self.finite_until, what))
+                Err(self.diverged(self.sound_until, what))
             }
         }
     }
 
     /// Reports that the run ends so.
     ///
-    /// - `after`: the last step whose loss and gradients are known to be finite
+    /// - `after`: the last step after which all was known to be finite
     fn diverged(&mut self, after: u64, what: String) -> TrainError {
         let step = self.step_number();
         let epoch = self.state.record.epochs_begun();
@@ -209,10 +212,10 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
 
     /// Warns after the first epoch of running statistics that are those from before it.
     pub(super) fn warn_of_unmoved_statistics(&mut self) -> Result<(), TrainError> {
-        let before = std::mem::take(&mut self.statistics);
-        if before.is_empty() || self.step_number() == self.began_at {
+        if self.statistics.is_empty() || self.step_number() == self.began_at {
             return Ok(());
         }
+        let before = std::mem::take(&mut self.statistics);
         let now = sums(self.state.model(), |position| before.contains_key(&position));
         let Some((&position, _)) = before.iter().find(|&(place, sum)| now[place] == *sum) else {
             return Ok(());

@@ -1,6 +1,13 @@
 //! What a loop or a model gets wrong is an error that says so, rather than a run that learns nothing.
 
-use std::{fs, path::PathBuf};
+use std::{
+    fs,
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use backend::{Part, device::Device};
 use burn::{
@@ -319,6 +326,8 @@ fn an_epoch_ends_once() {
 #[test]
 fn what_a_batch_changes_is_changed_after_its_step() {
     for carries in [false, true] {
+        let is_due = Arc::new(AtomicBool::new(false));
+        let told_due = Arc::clone(&is_due);
         let change = move || {
             let mut nobody = ();
             let device = Device::default();
@@ -333,12 +342,14 @@ fn what_a_batch_changes_is_changed_after_its_step() {
             batches.next();
             trainer.step(losses(trainer.model()), Part::whole(3)).unwrap();
             change(&mut trainer);
+            told_due.store(true, Ordering::Relaxed);
             batches.next();
             change(&mut trainer);
         };
         let panic = std::panic::catch_unwind(change).unwrap_err();
         let told = panic.downcast_ref::<&str>().unwrap();
         assert!(told.ends_with("is to be called after `step`"), "{told}");
+        assert!(is_due.load(Ordering::Relaxed), "after `step` it is allowed");
     }
 }
 

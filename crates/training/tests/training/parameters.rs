@@ -142,8 +142,8 @@ fn running_statistics_that_overflow_end_the_run_as_diverged() {
     let check = |settings: TrainerConfig, stop: Stop, steps: u64| {
         let error = overflowing(ones(), settings, stop, &mut ()).unwrap_err();
         let expected = format!(
-            "training diverged: `first.running_mean` became infinite or NaN in step {steps}, at learning \
-             rate 0.1"
+            "training diverged: `first.running_mean` became infinite or NaN in one of steps 1 to \
+             {steps}, at learning rate 0.1"
         );
         assert_eq!(error.to_string(), expected);
     };

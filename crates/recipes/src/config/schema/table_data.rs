@@ -120,6 +120,9 @@ impl Check for TableData {
                 checker.needs("data.source", "data.path", help);
             }
         }
+        if self.source != Source::Synthetic {
+            self.check_held_out(checker);
+        }
     }
 }
 
@@ -198,10 +201,21 @@ impl TableData {
                 "unset one of them: `--set data.validation=`",
             );
         }
+    }
+
+    /// Checks what is said of rows to hold out.
+    fn check_held_out(&self, checker: &mut Checker<'_>) {
         let chosen = match (&self.group, self.hold_out) {
-            (Some(_), _) => "data.group",
-            (None, HoldOut::Last) => "data.hold_out",
             (None, HoldOut::Random) => return,
+            (None, HoldOut::Last) => "data.hold_out",
+            (Some(_), HoldOut::Random) => "data.group",
+            (Some(_), HoldOut::Last) => {
+                return checker.conflict(
+                    "data.group",
+                    "`data.group` and `data.hold_out = \"last\"` exclude each other",
+                    "unset one of them: `--set data.group=`",
+                );
+            }
         };
         if self.validation_path.is_some() || self.validation == Some(0.0) {
             checker.conflict(

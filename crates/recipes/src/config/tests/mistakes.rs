@@ -214,6 +214,7 @@ fn broken_toml_is_reported_by_line_and_column() {
         assert!(told[1].ends_with(expected), "{told:?}");
     };
     slip("data.target = fraud", "; a text is written in quotes, as in \"fraud\"");
+    slip("a.b = true,", "the line is `a.b = true,`");
     slip(
         r#"path = "C:\Users\x.csv""#,
         r"in single quotes a `\` stands for itself, as in 'C:\table.csv'",
@@ -346,6 +347,13 @@ fn keys_that_do_not_go_together_are_refused() {
         "`data.group` has no effect, since no rows of `data.path` are held out, in my.toml:5",
         "help: leave it out, or hold out rows: `--set data.validation=0.2`",
     ];
+    check(
+        "[data]\nsource = \"csv\"\npath = \"a\"\ntarget = 0\ngroup = \"patient\"\nhold_out = \"last\"",
+        &[
+            "`data.group` and `data.hold_out = \"last\"` exclude each other, in my.toml:5",
+            "help: unset one of them: `--set data.group=`",
+        ],
+    );
     for held_out in ["validation = 0.0", "validation_path = \"b\""] {
         let csv = "[data]\nsource = \"csv\"\npath = \"a\"\ntarget = 0\ngroup = \"patient\"\n";
         check(&format!("{csv}{held_out}"), &nothing_held_out);
