@@ -197,7 +197,7 @@ impl TablePreprocessing {
         };
         let columns: Vec<Column> = moments.enumerate().map(column).collect();
         let target = Target { name: target.to_owned(), index: columns.len(), kind, dress: None };
-        Self { header: true, decimal_comma: false, columns, target }
+        Self { header: true, decimal_comma: false, missing: Vec::new(), columns, target }
     }
 }
 

@@ -41,6 +41,7 @@ fn table() -> TensorFile {
     let table = TablePreprocessing {
         header: true,
         decimal_comma: false,
+        missing: Vec::new(),
         columns: vec![column("p", number()), column("q", category), column("r", number())],
         target: Target { name: "t".to_owned(), index: 3, kind, dress: None },
     };

@@ -92,6 +92,7 @@ impl<'a> RowReader<'a> {
         preprocessing: &'a TablePreprocessing,
     ) -> Result<Self, DataError> {
         let mut reader = CsvReader::new(input, Path::new(name))?;
+        reader.take_for_missing(&preprocessing.missing);
         let layout = Layout::find(&mut reader, preprocessing, None)?;
         read_numbers(&mut reader, &layout, preprocessing);
         let encoder = Encoder::new(preprocessing, layout);
@@ -181,6 +182,7 @@ pub(super) fn read_counted(
     on_missing_target: OnMissingTarget,
 ) -> Result<(Table, Vec<String>, usize), DataError> {
     let mut reader = CsvReader::open(path)?;
+    reader.take_for_missing(&preprocessing.missing);
     let layout = Layout::find(&mut reader, preprocessing, header)?;
     read_numbers(&mut reader, &layout, preprocessing);
     let target = &preprocessing.target;

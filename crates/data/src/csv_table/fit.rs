@@ -4,6 +4,7 @@ use std::{collections::HashMap, path::Path};
 
 use super::{
     notation::Notation,
+    options::CsvOptions,
     patterns::{Extremes, is_date_or_time},
     reader::left_out_note,
     records::{Cells, MISSING, Records},
@@ -26,12 +27,12 @@ pub(super) fn fit(
     schema: &Schema,
     records: &Records,
     rows: &[usize],
-    encoding: CategoryEncoding,
+    options: &CsvOptions,
 ) -> TablePreprocessing {
     let target = schema.target.index;
     let columns = schema.columns.iter().zip(&records.columns).enumerate();
     let columns = columns.map(|(place, (column, cells))| {
-        let kind = fit_column(&column.kind, cells, rows, encoding);
+        let kind = fit_column(&column.kind, cells, rows, options.categories);
         let point = schema.notations.point(place + usize::from(place >= target));
         let point = point.filter(|_| !matches!(kind, ColumnKind::Dropped { .. }));
         Column { name: column.name.clone(), kind, dress: dress(&column.worn, point) }
@@ -45,6 +46,7 @@ pub(super) fn fit(
     TablePreprocessing {
         header: schema.header,
         decimal_comma: schema.notations.mostly == Notation::Comma,
+        missing: options.missing.clone(),
         columns: columns.collect(),
         target: Target { name: schema.target.name.clone(), index: target, kind, dress },
     }

@@ -390,6 +390,7 @@ mod tests {
         TablePreprocessing {
             header,
             decimal_comma: false,
+            missing: Vec::new(),
             columns: vec![dropped, numeric("a"), numeric("b")],
             target: Target {
                 name: "y".into(),

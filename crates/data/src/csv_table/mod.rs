@@ -69,7 +69,7 @@ pub fn read_csv(options: &CsvOptions, seed: u64) -> Result<TableSplits, DataErro
         seed,
     )?;
 
-    let preprocessing = fit::fit(&schema, &records, &train_rows, options.categories);
+    let preprocessing = fit::fit(&schema, &records, &train_rows, options);
     if preprocessing.width() == 0 {
         let (path, target) = (options.path.clone(), schema.target.name);
         return Err(CsvError::NoFeatures { path, target, dropped: preprocessing.dropped() }.into());

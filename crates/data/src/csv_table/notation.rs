@@ -1,9 +1,8 @@
 //! How the numbers of each column are written: with a decimal point, or where cells are divided by
 //! something else than commas, perhaps with a decimal comma.
 
-use std::path::Path;
-
 use super::{
+    CsvOptions,
     header::{KnownColumn, Layout},
     reader::CsvReader,
     summary::Place,
@@ -122,8 +121,9 @@ pub(super) struct Notations {
 
 impl Notations {
     /// Reads the whole file: the first row with a fraction may stand far below.
-    pub(super) fn of_file(path: &Path) -> Result<Self, DataError> {
-        let mut reader = CsvReader::open(path)?;
+    pub(super) fn of_file(options: &CsvOptions) -> Result<Self, DataError> {
+        let mut reader = CsvReader::open(&options.path)?;
+        reader.take_for_missing(&options.missing);
         let mut votes = vec![Votes::default(); reader.width()];
         if reader.may_have_decimal_commas() {
             // What is wrong with a row is told when the file is read for its values.

@@ -22,6 +22,8 @@ pub struct CsvOptions {
     pub categories: CategoryEncoding,
     /// Whether the first row of each file names the columns.
     pub header: Option<bool>,
+    /// What marks a missing value, besides an empty cell, `?` and what pandas takes for missing: `-999`.
+    pub missing: Vec<String>,
     /// What becomes of a row without a value to predict.
     pub on_missing_target: OnMissingTarget,
     /// The fraction of rows held out for validation, where there is no `validation_path`.
@@ -48,6 +50,7 @@ impl CsvOptions {
             columns: BTreeMap::new(),
             categories: CategoryEncoding::OneHot,
             header: None,
+            missing: Vec::new(),
             on_missing_target: OnMissingTarget::default(),
             validation: 0.0,
             hold_out: HoldOut::default(),

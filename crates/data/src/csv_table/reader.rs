@@ -44,6 +44,8 @@ pub(super) struct CsvReader<'a> {
     with_dress: Vec<bool>,
     /// Lines of the blank rows among those taken.
     blank_rows: Vec<u64>,
+    /// What marks a missing value besides what always does.
+    missing: Vec<String>,
     /// The column without whose value a row is passed over.
     required: Option<usize>,
     /// Lines of the rows passed over.
@@ -107,6 +109,7 @@ impl<'a> CsvReader<'a> {
             decimal_commas: Vec::new(),
             with_dress: Vec::new(),
             blank_rows: Vec::new(),
+            missing: Vec::new(),
             required: None,
             incomplete_rows: Vec::new(),
         };
@@ -198,6 +201,12 @@ impl<'a> CsvReader<'a> {
         std::mem::take(&mut self.blank_rows)
     }
 
+    /// Also takes cells that hold one of these texts for missing.
+    pub(super) fn take_for_missing(&mut self, texts: &[String]) {
+        self.missing = texts.to_vec();
+        self.ahead.iter_mut().flatten().for_each(|row| row.clear(texts));
+    }
+
     /// From here on passes over rows without a target, if these are to be skipped.
     ///
     /// - `column`: that of the target
@@ -276,6 +285,7 @@ impl<'a> CsvReader<'a> {
             if !cells.iter().all(|cell| cell.trim().is_empty()) {
                 let mut row = Row { line, cells, written: None, blank_above };
                 row.join_lines();
+                row.clear(&self.missing);
                 return Ok(Some(row));
             }
             if self.width == 1 || cells.len() > 1 {

@@ -54,6 +54,7 @@ impl Records {
 pub(super) fn read(options: &CsvOptions, schema: &Schema) -> Result<Records, DataError> {
     let path = &options.path;
     let mut reader = CsvReader::open(path)?;
+    reader.take_for_missing(&options.missing);
     header::names(&mut reader, schema.header)?;
     let changed = || DataError::Changed { path: path.to_owned() };
     if reader.width() != schema.columns.len() + 1 {

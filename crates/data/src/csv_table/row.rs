@@ -9,7 +9,7 @@ use super::decimal_comma::{dressed_with_point, with_point};
 pub(super) struct Row {
     pub(super) line: u64,
     pub(super) cells: StringRecord,
-    /// As they were before numbers were given a point, where some were.
+    /// As they were before some were emptied, or numbers were given a point.
     pub(super) written: Option<StringRecord>,
     /// Lines of the blank rows between the row above and this one.
     pub(super) blank_above: Vec<u64>,
@@ -47,6 +47,16 @@ impl Row {
         }
     }
 
+    /// Empties the cells that hold one of these texts.
+    pub(super) fn clear(&mut self, texts: &[String]) {
+        let is_one = |cell: &str| texts.iter().any(|text| text == cell);
+        if self.cells().any(is_one) {
+            let cleared = self.cells.iter().map(|cell| if is_one(cell.trim()) { "" } else { cell });
+            let cleared = cleared.collect();
+            self.written = Some(std::mem::replace(&mut self.cells, cleared));
+        }
+    }
+
     /// Gives numbers a point that have a decimal comma.
     ///
     /// - `commas`: whether those of each column have one
@@ -60,6 +70,7 @@ impl Row {
             false => cell.to_owned(),
         };
         let changed = self.cells.iter().enumerate().map(changed).collect();
-        self.written = Some(std::mem::replace(&mut self.cells, changed));
+        let before = std::mem::replace(&mut self.cells, changed);
+        self.written.get_or_insert(before);
     }
 }

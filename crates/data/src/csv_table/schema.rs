@@ -68,10 +68,11 @@ pub(super) enum Kind {
 /// Reads the training file for what its columns hold.
 pub(super) fn infer(options: &CsvOptions) -> Result<Schema, DataError> {
     let mut reader = CsvReader::open(&options.path)?;
+    reader.take_for_missing(&options.missing);
     if options.header.is_none() {
         header::refuse_title(&reader)?;
     }
-    let notations = Notations::of_file(&options.path)?;
+    let notations = Notations::of_file(options)?;
     let header = has_header(&reader, options, &notations.columns)?;
     let first = reader.ahead().take(1).flat_map(Row::cells);
     let cells: Vec<String> = first.map(str::to_owned).collect();
@@ -125,7 +126,7 @@ fn has_header(
     Ok(target::is_in_first_row(reader, &options.target)
         || single_row_of_text(reader)
         || header::text_above_numbers(reader)
-        || target::is_named_by_first_row(&options.path, &options.target, notations)?)
+        || target::is_named_by_first_row(options, notations)?)
 }
 
 /// What the columns hold, without the target.

@@ -51,12 +51,12 @@ pub(super) fn is_in_first_row(reader: &CsvReader, target: &TargetColumn) -> bool
 /// the column, above numbers or values that do come again. Years may be names too, but numbers with a
 /// fraction are values, and the text above may be a rare class.
 pub(super) fn is_named_by_first_row(
-    path: &Path,
-    target: &TargetColumn,
+    options: &CsvOptions,
     notations: &[Notation],
 ) -> Result<bool, DataError> {
-    let &TargetColumn::Index(index) = target else { return Ok(false) };
-    let mut reader = CsvReader::open(path)?;
+    let TargetColumn::Index(index) = options.target else { return Ok(false) };
+    let mut reader = CsvReader::open(&options.path)?;
+    reader.take_for_missing(&options.missing);
     let Some(target) = place(index, reader.width()) else { return Ok(false) };
     let first = reader.next_row()?;
     let Some(name) = first.as_ref().map(|row| row.cell(target)) else { return Ok(false) };

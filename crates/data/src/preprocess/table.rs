@@ -46,6 +46,9 @@ pub struct TablePreprocessing {
     /// Whether most of the file's numbers have a decimal comma, and points between thousands.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub decimal_comma: bool,
+    /// What marks a missing value, besides what always does.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
     /// The columns in the file's order, the target left out and the dropped ones included.
     pub columns: Vec<Column>,
     /// The column to predict.
@@ -230,8 +233,7 @@ impl TablePreprocessing {
     /// There is a cell for each of [`columns`](Self::columns), including dropped ones but not the
     /// target; numbers have a point. After an error `out` is what it was before.
     pub fn encode(&self, cells: &[&str], out: &mut Vec<f32>) -> Result<(), CellError> {
-        let find = |place: usize, category: &str| self.columns[place].place_of(category);
-        self.encode_telling(cells, out, find, |_, _, _| {})
+        self.encode_telling(cells, out, |at, name| self.columns[at].place_of(name), |_, _, _| {})
     }
 
     /// As [`encode`](Self::encode); `find` returns the place of a category among those of a column, and
@@ -253,8 +255,9 @@ impl TablePreprocessing {
             .zip(cells)
             .enumerate()
             .try_for_each(|(place, (column, text))| {
-                let find = |category: &str| find(place, category);
-                column.encode(text, out, find, |odd| tell(place, odd, text))
+                let is_mark = self.missing.iter().any(|mark| mark == text.trim());
+                let text = if is_mark { "" } else { text };
+                column.encode(text, out, |name| find(place, name), |odd| tell(place, odd, text))
             })
             .inspect_err(|_| out.truncate(before))
     }
@@ -381,6 +384,7 @@ mod tests {
         TablePreprocessing {
             header: true,
             decimal_comma: false,
+            missing: vec!["-999".into()],
             columns: vec![
                 column("age", ColumnKind::Numeric { mean: 30.0, deviation: 10.0 }),
                 column("ticket", ColumnKind::Dropped { reason: "hardly recurs".into() }),
@@ -411,7 +415,7 @@ mod tests {
             assert_eq!(out, expected, "{cells:?}");
         };
         check(["40", "A/5", "female", "5"], [1.0, 1.0, 0.0, 0.0]);
-        check(["", "inf", "?", "7"], [0.0, 0.0, 1.0, 0.0]); // missing: mean and mode
+        check(["-999", "inf", "?", "7"], [0.0, 0.0, 1.0, 0.0]); // missing: mean and mode
         check(["25", "", "unseen", "NA"], [-0.5, 0.0, 0.0, 0.0]);
         check(["3e38", "", "male", "3e38"], [1e6, 0.0, 1.0, 0.0]);
     }

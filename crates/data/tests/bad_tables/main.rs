@@ -6,6 +6,7 @@ mod dressed;
 #[path = "../common/folders.rs"]
 mod folders;
 mod held_out;
+mod marked;
 mod shared_files;
 mod telling;
 mod told;
@@ -16,7 +17,8 @@ use std::{fs, path::Path};
 use data::{
     CategoryEncoding, ColumnKind, DataError, TableSplits, Task,
     csv_table::{
-        ColumnOverride, CsvOptions, OnMissingTarget, TargetColumn, read_csv, read_rows, read_table,
+        ColumnOverride, CsvOptions, OnMissingTarget, RowReader, TargetColumn, read_csv, read_rows,
+        read_table,
     },
 };
 use folders::{folder, refused};
@@ -221,8 +223,8 @@ fn a_text_among_numbers_is_no_category() {
         let rows: String = (1..=200).map(row).collect();
         format!("income,x,y\n{rows}")
     };
-    let help = "leave the cells empty if their values are missing, \
-                or use `--set data.columns.income=categorical` (or `drop`)";
+    let help = "leave the cells empty if their values are missing, or name the text in \
+                `data.missing`, or use `--set data.columns.income=categorical`";
     check_text(&text("-"), "a.csv:11: column `income` is 90 % numbers, and `-` here", help);
 
     let columns = |text: String, set: Option<ColumnOverride>| {

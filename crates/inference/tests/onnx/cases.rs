@@ -79,7 +79,13 @@ fn mlp(name: &'static str, hidden: Vec<usize>, embeddings: Vec<FeatureEmbedding>
         MlpConfig { inputs: 4, hidden, outputs: 2, embeddings: embeddings.clone(), dropout: 0.5 };
     let kind = TargetKind::Multiclass { classes: classes() };
     let target = Target { name: "target".to_owned(), index: 4, kind, dress: None };
-    let table = TablePreprocessing { header: true, decimal_comma: false, columns, target };
+    let table = TablePreprocessing {
+        header: true,
+        decimal_comma: false,
+        missing: Vec::new(),
+        columns,
+        target,
+    };
     case(name, Architecture::Mlp(config), Preprocessing::Table(table), inputs)
 }
 

@@ -119,6 +119,7 @@ mod tests {
             let preprocessing = TablePreprocessing {
                 header: true,
                 decimal_comma: false,
+                missing: Vec::new(),
                 columns: (0..columns).map(column).collect(),
                 target: Target {
                     name: "y".into(),
@@ -150,6 +151,7 @@ mod tests {
         let preprocessing = |encoding| TablePreprocessing {
             header: true,
             decimal_comma: false,
+            missing: Vec::new(),
             columns: [
                 ("age", ColumnKind::Numeric { mean: 30.0, deviation: 7.0 }),
                 ("name", ColumnKind::Dropped { reason: String::new() }),

@@ -53,7 +53,8 @@ impl CsvError {
                 column_setting(column, "categorical")
             ),
             Self::TextAmongNumbers { column, .. } => format!(
-                "leave the cells empty if their values are missing, or use `{}` (or `drop`)",
+                "leave the cells empty if their values are missing, or name the text in `data.missing`, \
+                 or use `{}` (or `drop`)",
                 column_setting(column, "categorical")
             ),
             Self::DuplicateColumn { .. } => "rename one in the header".into(),

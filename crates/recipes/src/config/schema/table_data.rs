@@ -43,6 +43,8 @@ pub struct TableData {
     /// Whether the first row holds names, instead of inferring it.
     #[serde(default, with = "or_empty")]
     pub header: Option<bool>,
+    /// What marks a missing value in a CSV file, besides what always does.
+    pub missing: Vec<String>,
     /// What becomes of a row of a CSV file without a value to predict.
     pub on_missing_target: OnMissingTarget,
     /// The order of the samples in an epoch, instead of the default.
@@ -82,9 +84,10 @@ pub enum Source {
 }
 
 /// Keys for a CSV file only, or for its categories.
-const CSV_KEYS: [&str; 8] = [
+const CSV_KEYS: [&str; 9] = [
     "data.target",
     "data.header",
+    "data.missing",
     "data.on_missing_target",
     "data.columns",
     "data.group",
@@ -101,6 +104,12 @@ impl Check for TableData {
         checker.require("data.features", self.features >= 1, "at least 1");
         let fraction = self.validation.is_none_or(|fraction| (0.0..1.0).contains(&fraction));
         checker.require("data.validation", fraction, "at least 0 and below 1");
+        let marks = self.missing.iter().all(|text| !text.trim().is_empty());
+        checker.require(
+            "data.missing",
+            marks,
+            "texts, such as [\"-999\"], since empty cells are missing",
+        );
 
         match self.source {
             Source::Synthetic => {
@@ -136,6 +145,7 @@ impl TableData {
             columns: self.columns.clone(),
             categories,
             header: self.header,
+            missing: self.missing.iter().map(|text| text.trim().to_owned()).collect(),
             on_missing_target: self.on_missing_target,
             validation: self.validation.unwrap_or(0.0),
             hold_out: self.hold_out,

@@ -1,0 +1,51 @@
+//! What marks a missing value besides the usual.
+
+use super::*;
+
+#[test]
+fn what_the_user_names_is_missing_where_it_is_trained_on_and_where_it_is_predicted() {
+    let row = |i: usize| match i % 7 {
+        3 => format!("-999,unknown,{}\n", i % 2),
+        _ => format!("{}.5,{},{}\n", i, ["u", "v"][i % 3 % 2], i % 2),
+    };
+    let text = format!("x,word,y\n{}", (0..42).map(row).collect::<String>());
+    let missing = ["-999", "unknown"].map(str::to_owned).to_vec();
+    let (_folder, result) = read(&[("a.csv", text.as_bytes())], |_, options| {
+        options.missing = missing.clone();
+    });
+    let splits = result.unwrap();
+    let notes = splits.notes.join("\n");
+    assert!(notes.contains("column `x`: 6 missing values are replaced by the mean"), "{notes}");
+    assert!(notes.contains("column `word`: 6 missing values are replaced by"), "{notes}");
+    assert_eq!(splits.preprocessing.feature_names(), ["x", "word=u", "word=v"]);
+
+    let rows = |text: &str| {
+        let mut reader = RowReader::new(text.as_bytes(), "b.csv", &splits.preprocessing).unwrap();
+        reader.keep(&["x".to_owned()]).unwrap();
+        reader.next_rows(9).unwrap().unwrap()
+    };
+    let (marked, empty) = (rows("x,word\n-999,unknown\n"), rows("x,word,z\n,,1\n"));
+    assert_eq!(marked.features, empty.features);
+    assert_eq!(marked.kept, [["-999"]]);
+    assert_eq!(marked.notes, [""; 0]);
+}
+
+/// Numbers with a decimal comma are given a point after it.
+#[test]
+fn marks_among_decimal_commas() {
+    let row = |i: usize| match i % 5 {
+        2 => format!("k.A.;{}\n", i % 2),
+        _ => format!("{},25;{}\n", i, i % 2),
+    };
+    let text = format!("x;y\n{}", (0..20).map(row).collect::<String>());
+    let (_folder, result) = read(&[("a.csv", text.as_bytes())], |_, options| {
+        options.missing = vec!["k.A.".to_owned()];
+    });
+    let splits = result.unwrap();
+    let rows = "x;z\nk.A.;1\n3,25;2\n";
+    let mut reader = RowReader::new(rows.as_bytes(), "b.csv", &splits.preprocessing).unwrap();
+    reader.keep(&["x".to_owned()]).unwrap();
+    let rows = reader.next_rows(9).unwrap().unwrap();
+    assert_eq!(rows.kept, [["k.A."], ["3,25"]]);
+    assert_eq!(rows.features[0], 0.0, "the mean");
+}
