@@ -17,12 +17,14 @@ use store::TensorFile;
 use super::{
     export::Precision,
     model::model_of,
-    output::{Output, aligned, indented},
+    output::{Output, aligned, indented, print_note},
+    printer::{Printed, Printer},
 };
 use crate::{
-    Failure,
+    ExitCode, Failure,
     console::{Console, ProgressMode},
-    evaluation::{ClassScores, EvaluationReport, examine},
+    evaluation::{ClassScores, EvaluationReport, examine, predict_each},
+    image_set::Progress,
     names::shortened,
     numbers::{counted, measure, ordered, percent},
     report::MOST_IN_MATRIX,
@@ -38,6 +40,10 @@ pub(super) struct EvalArguments {
     /// arrays. In a folder with splits, the test split is used, or else the validation split
     #[arg(long, value_name = "PATH")]
     data: Option<PathBuf>,
+    /// Print each measured sample as CSV instead: its true class or value, the prediction, and the
+    /// probability of each class
+    #[arg(long)]
+    csv: bool,
     /// Round the weights as `recipes export --precision` does
     #[arg(long, value_enum, default_value_t)]
     precision: Precision,
@@ -61,12 +67,41 @@ pub(super) fn run(
     let data = arguments.data.as_deref();
     let mut console = Console::new(progress);
     let mut progress = console.progress();
+    if arguments.csv {
+        return print_each(arguments, &model, &mut progress, output);
+    }
     let report = examine(&arguments.run, &model, data, &device, &mut progress)?.report;
     let unit = match model.description().input() {
         InputKind::Text => "token",
         InputKind::Rows | InputKind::Images => "sample",
     };
     output.result(&report, |report| describe(report, unit, arguments))
+}
+
+/// The name of the column of true classes or values.
+const TARGET: &str = "target";
+
+fn print_each(
+    arguments: &EvalArguments,
+    model: &Model<Selected>,
+    progress: &mut Progress<'_>,
+    output: &Output,
+) -> Result<(), Failure> {
+    if output.json {
+        let help = "leave one of them out";
+        return Err(Failure::new(ExitCode::Usage, "`--csv` and `--json` cannot be combined", help));
+    }
+    let classes = model.description().classes.as_slice();
+    let keep = [TARGET.to_owned()];
+    let printed = Printed { csv: true, top: classes.len(), classes, deviation: 0.0, keep: &keep };
+    let mut printer = Printer::new(output, printed)?;
+    let data = arguments.data.as_deref();
+    let notes = predict_each(&arguments.run, model, data, progress, &mut |input, truth, found| {
+        printer.print(input, vec![truth], found)
+    })?;
+    printer.flush()?;
+    notes.iter().for_each(|note| print_note(note));
+    Ok(())
 }
 
 /// A model with its weights as they are in an export of that precision.

@@ -21,6 +21,7 @@ mod output;
 mod panics;
 mod plan;
 mod predict;
+mod printer;
 mod processes;
 mod report;
 mod resume;

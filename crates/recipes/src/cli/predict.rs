@@ -1,7 +1,5 @@
 //! `recipes predict`.
 
-mod printer;
-
 use std::{
     fs::File,
     io::{Read, stdin},
@@ -19,11 +17,11 @@ use data::{
 use inference::{InputKind, Model};
 use rayon::prelude::*;
 
-use self::printer::{Printed, Printer};
 use super::{
     arguments::at_least,
     model::model_of,
     output::{self, Output},
+    printer::{Printed, Printer},
 };
 use crate::{ExitCode, Failure};
 

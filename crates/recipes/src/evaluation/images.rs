@@ -5,12 +5,13 @@ use std::{path::Path, sync::Arc};
 use backend::{Selected, device::Device};
 use data::{DataError, ImageShape, ImageSource, image_folder::note_on_known_images, picture};
 use inference::Model;
+use rayon::prelude::*;
 use serde::de::IgnoredAny;
 use training::Group;
 
 use super::{
-    EvaluationReport, Examined, check_same_data, mistakes::Sample, nothing_held_out, or_elsewhere,
-    tally::Tally,
+    Each, EvaluationReport, Examined, check_same_data, mistakes::Sample, nothing_held_out,
+    or_elsewhere, tally::Tally,
 };
 use crate::{
     ExitCode, Failure,
@@ -18,6 +19,9 @@ use crate::{
     image_evaluation::ImageEvaluation,
     image_set::{GivenImages, Progress, read_given, read_held_out},
 };
+
+/// Images that are decoded and predicted at a time.
+const IMAGES_AT_A_TIME: usize = 64;
 
 pub(super) fn examine(
     run: &Path,
@@ -31,28 +35,8 @@ pub(super) fn examine(
     backend::set_arithmetic(config.training.arithmetic);
     let preprocessing = model.description().image()?;
     let classes = &model.description().classes;
-    config.data.size = Some(preprocessing.size[0]);
-    config.data.channels = Some(preprocessing.channels);
-    let (split, GivenImages { source, split: given_split, notes }) = match data {
-        Some(path) => {
-            let is_folder = config.data.source == ImageOrigin::ImageFolder && !is_own;
-            let own = config.data.path.replace(path.to_owned()).filter(|_| is_folder);
-            config.data.cache = None; // of the run's own images
-            if config.data.source == ImageOrigin::Synthetic {
-                config.data.source = ImageOrigin::ImageFolder;
-            }
-            let mut given = read_given(&config.data, config.training.seed, progress)?;
-            given.notes.extend(own.and_then(|own| note_on_known_images(&own, path)));
-            ("given", given)
-        }
-        None => {
-            let (images, fingerprint) = read_held_out(&config.data, config.training.seed, progress)
-                .map_err(|error| or_elsewhere(run, error))?;
-            check_same_data(run, &fingerprint, model)?;
-            let images = images.ok_or_else(|| nothing_held_out(model.description()))?;
-            (images.split.unwrap_or("validation"), GivenImages { split: None, ..images })
-        }
-    };
+    let (split, GivenImages { source, split: given_split, notes }) =
+        to_measure(run, &mut config, model, data, is_own, progress)?;
     let source = Arc::new(Relabelled::new(source, classes)?);
     let samples = source.labels().len();
     let images = Arc::clone(&source);
@@ -83,6 +67,69 @@ pub(super) fn examine(
         },
         unknown_words: None,
         beginning: None,
+    })
+}
+
+/// Predicts each image; returns notes to the user, a sentence each.
+///
+/// - `each`: is given what an image is called, its class, and the prediction
+pub(super) fn predict_each(
+    run: &Path,
+    mut config: ImageConfig<IgnoredAny>,
+    model: &Model<Selected>,
+    data: Option<&Path>,
+    is_own: bool,
+    progress: &mut Progress<'_>,
+    each: Each<'_>,
+) -> Result<Vec<String>, Failure> {
+    let classes = &model.description().classes;
+    let (_, GivenImages { source, notes, .. }) =
+        to_measure(run, &mut config, model, data, is_own, progress)?;
+    let source = Relabelled::new(source, classes)?;
+    let (bytes, indices) = (source.shape().bytes(), Vec::from_iter(0..source.labels().len()));
+    for indices in indices.chunks(IMAGES_AT_A_TIME) {
+        let mut pixels = vec![0; indices.len() * bytes];
+        let read = |(pixels, &index): (&mut [u8], &usize)| source.read(index, pixels);
+        pixels.par_chunks_exact_mut(bytes).zip(indices).try_for_each(read)?;
+        for (&index, prediction) in indices.iter().zip(&model.predict_images(&pixels)?) {
+            let name = source.name(index).unwrap_or_else(|| index.to_string());
+            each(name, classes[source.labels()[index] as usize].clone(), prediction)?;
+        }
+    }
+    Ok(notes)
+}
+
+/// The images to evaluate on, and the name of their split; `config` then asks for what the model reads.
+fn to_measure(
+    run: &Path,
+    config: &mut ImageConfig<IgnoredAny>,
+    model: &Model<Selected>,
+    data: Option<&Path>,
+    is_own: bool,
+    progress: &mut Progress<'_>,
+) -> Result<(&'static str, GivenImages), Failure> {
+    let preprocessing = model.description().image()?;
+    config.data.size = Some(preprocessing.size[0]);
+    config.data.channels = Some(preprocessing.channels);
+    Ok(match data {
+        Some(path) => {
+            let is_folder = config.data.source == ImageOrigin::ImageFolder && !is_own;
+            let own = config.data.path.replace(path.to_owned()).filter(|_| is_folder);
+            config.data.cache = None; // of the run's own images
+            if config.data.source == ImageOrigin::Synthetic {
+                config.data.source = ImageOrigin::ImageFolder;
+            }
+            let mut given = read_given(&config.data, config.training.seed, progress)?;
+            given.notes.extend(own.and_then(|own| note_on_known_images(&own, path)));
+            ("given", given)
+        }
+        None => {
+            let (images, fingerprint) = read_held_out(&config.data, config.training.seed, progress)
+                .map_err(|error| or_elsewhere(run, error))?;
+            check_same_data(run, &fingerprint, model)?;
+            let images = images.ok_or_else(|| nothing_held_out(model.description()))?;
+            (images.split.unwrap_or("validation"), GivenImages { split: None, ..images })
+        }
     })
 }
 

@@ -9,7 +9,7 @@ mod texts;
 use std::{borrow::Cow, path::Path};
 
 use backend::{Selected, device::Device};
-use inference::{Description, InputKind, Model};
+use inference::{Description, InputKind, Model, Prediction};
 use serde::{Deserialize, Serialize, de::IgnoredAny};
 use training::Metrics;
 
@@ -126,6 +126,41 @@ pub(crate) fn examine(
         )
     }));
     Ok(examined)
+}
+
+/// Is given what a sample is called, its true class or value, and the prediction.
+pub(crate) type Each<'a> =
+    &'a mut dyn FnMut(String, String, &Prediction<'_>) -> Result<(), Failure>;
+
+/// Predicts each sample that [`examine`] measures; returns notes to the user, a sentence each.
+///
+/// # Errors
+///
+/// As [`examine`], and that of `each`; a text has no samples.
+pub(crate) fn predict_each(
+    run: &Path,
+    model: &Model<Selected>,
+    data: Option<&Path>,
+    progress: &mut Progress<'_>,
+    each: Each<'_>,
+) -> Result<Vec<String>, Failure> {
+    let layers = paths::settings(run)?;
+    let is_own = data.is_some_and(|data| trained_on(&layers, data));
+    let recipe = registry::find(&model.description().recipe)?;
+    match model.description().input() {
+        InputKind::Images => {
+            let config = recipe.resolve(layers)?;
+            images::predict_each(run, config, model, data, is_own, progress, each)
+        }
+        InputKind::Rows => {
+            tables::predict_each(run, recipe.resolve(layers)?, model, data, is_own, each)
+        }
+        InputKind::Text => Err(Failure::new(
+            ExitCode::Usage,
+            "`--csv` prints the predictions of samples, and a text has none",
+            "leave it out",
+        )),
+    }
 }
 
 /// The table `[model]` of any recipe, ignored.

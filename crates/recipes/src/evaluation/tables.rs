@@ -1,6 +1,6 @@
 //! Evaluation on the rows of a table.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use backend::{Selected, device::Device};
 use data::{
@@ -14,7 +14,7 @@ use models::Network;
 use training::Group;
 
 use super::{
-    EvaluationReport, Examined, Mistake, Sample, check_same_data,
+    Each, EvaluationReport, Examined, Mistake, Sample, check_same_data,
     mistakes::{MOST, decoded_row, short},
     nothing_held_out, or_elsewhere,
     tally::Tally,
@@ -23,9 +23,12 @@ use crate::{
     Failure,
     config::{Config, Source, TableData},
     mlp,
+    numbers::told_apart,
     table_evaluation::TableEvaluation,
 };
 
+/// The digits of a true value, which f32 keeps once it is standardised.
+const DIGITS: usize = 7;
 /// The most rows whose values are kept to be drawn.
 const MOST_VALUES: usize = 500;
 
@@ -45,25 +48,8 @@ pub(super) fn examine(
         unreachable!("a file of another network that reads rows is refused");
     };
     let config = mlp::with_choices_made(config);
-    let (split, GivenTable { split: given_split, table, notes }) = match data {
-        Some(path) => {
-            let mut given = read_given(path, preprocessing, &config)?;
-            if !is_own {
-                given.notes.extend(note_on_known_rows(path, &given.table, &config));
-            }
-            ("given", given)
-        }
-        None => {
-            let splits = mlp::read(&config).map_err(|error| or_elsewhere(run, error))?;
-            check_same_data(run, &splits.fingerprint(), model)?;
-            let notes = splits.shared.iter().map(SharedFiles::note).collect();
-            let test = splits.test.map(|table| ("test", table));
-            let validation = splits.validation.map(|table| ("validation", table));
-            let (split, table) =
-                test.or(validation).ok_or_else(|| nothing_held_out(model.description()))?;
-            (split, GivenTable { split: None, table, notes })
-        }
-    };
+    let (split, GivenTable { split: given_split, table, notes, .. }) =
+        to_measure(run, &config, model, data, is_own)?;
     let (monitored, alone) = (config.training.monitor, Group::alone());
     let evaluation = TableEvaluation::new(table.clone(), preprocessing, monitored, &alone, device)?;
     let classes = preprocessing.target.classes();
@@ -100,10 +86,70 @@ pub(super) fn examine(
     })
 }
 
+/// Predicts each row; returns notes to the user, a sentence each.
+///
+/// - `each`: is given what a row is called, its true class or value, and the prediction
+pub(super) fn predict_each(
+    run: &Path,
+    config: Config<TableData, mlp::Model>,
+    model: &Model<Selected>,
+    data: Option<&Path>,
+    is_own: bool,
+    each: Each<'_>,
+) -> Result<Vec<String>, Failure> {
+    let config = mlp::with_choices_made(config);
+    let (_, GivenTable { path, table, notes, .. }) = to_measure(run, &config, model, data, is_own)?;
+    let target = &model.description().table()?.target;
+    let truth = |row: usize| match target.kind {
+        TargetKind::Regression { deviation, .. } => {
+            told_apart(target.restore(table.targets.values()[row]), DIGITS, deviation)
+        }
+        _ => target.classes()[table.targets.labels()[row] as usize].clone(),
+    };
+    let path = path.map(|path| path.display().to_string()).unwrap_or_default();
+    for (row, prediction) in model.predict_rows(&table.features)?.iter().enumerate() {
+        let name = match table.lines.get(row) {
+            Some(line) => format!("{path}:{line}"),
+            None => format!("{path}[{row}]"),
+        };
+        each(name, truth(row), prediction)?;
+    }
+    Ok(notes)
+}
+
+/// The rows to evaluate on, and the name of their split.
+fn to_measure(
+    run: &Path,
+    config: &Config<TableData, mlp::Model>,
+    model: &Model<Selected>,
+    data: Option<&Path>,
+    is_own: bool,
+) -> Result<(&'static str, GivenTable), Failure> {
+    let Some(path) = data else {
+        let splits = mlp::read(config).map_err(|error| or_elsewhere(run, error))?;
+        check_same_data(run, &splits.fingerprint(), model)?;
+        let notes = splits.shared.iter().map(SharedFiles::note).collect();
+        let TableData { path, validation_path, test_path, .. } = &config.data;
+        let test = splits.test.map(|table| ("test", test_path, table));
+        let validation = splits.validation.map(|table| ("validation", validation_path, table));
+        let (split, of_its_own, table) =
+            test.or(validation).ok_or_else(|| nothing_held_out(model.description()))?;
+        let path = of_its_own.as_ref().or(path.as_ref()).cloned();
+        return Ok((split, GivenTable { split: None, path, table, notes }));
+    };
+    let mut given = read_given(path, model.description().table()?, config)?;
+    if !is_own {
+        given.notes.extend(note_on_known_rows(path, &given.table, config));
+    }
+    Ok(("given", given))
+}
+
 /// A table to evaluate on.
 struct GivenTable {
     /// Which split of the data it is; `None` if it is all of it.
     split: Option<&'static str>,
+    /// The file or folder that it is from; `None` if it is generated.
+    path: Option<PathBuf>,
     table: Table,
     /// Notes for the user, a sentence each.
     notes: Vec<String>,
@@ -117,12 +163,12 @@ fn read_given(
 ) -> Result<GivenTable, Failure> {
     if config.data.source == Source::Npy && !is_csv(path) {
         let (split, table) = read_npy_table(path, preprocessing)?;
-        return Ok(GivenTable { split, table, notes: Vec::new() });
+        return Ok(GivenTable { split, path: Some(path.into()), table, notes: Vec::new() });
     }
     // Of rows without a target there is nothing to measure, which a note tells.
     let (table, notes) =
         read_table(path, preprocessing, config.data.header, OnMissingTarget::Skip)?;
-    Ok(GivenTable { split: None, table, notes })
+    Ok(GivenTable { split: None, path: Some(path.into()), table, notes })
 }
 
 /// What the user should know of rows that the run was trained on, where its data are still there.

@@ -20,6 +20,17 @@ fn check_again(folder: &Folder, run: &str, split: &str) -> Value {
     report
 }
 
+/// The header of the measured samples of a run, and a row for each: its name, the truth, the prediction.
+fn each_sample(folder: &Folder, arguments: &str) -> (String, Vec<[String; 3]>) {
+    let csv = folder.run(&format!("eval {arguments} --csv")).succeeded().stdout;
+    let (head, rows) = csv.split_once('\n').unwrap();
+    let row = |row: &str| {
+        let mut cells = row.split(',').map(str::to_owned);
+        [(); 3].map(|()| cells.next().unwrap())
+    };
+    (head.to_owned(), rows.lines().map(row).collect())
+}
+
 #[test]
 fn a_table_is_measured_with_its_classes() {
     let folder = Folder::new();
@@ -114,8 +125,13 @@ fn rows_that_are_held_out_together_or_last_are_measured_again() {
     assert!(known > 0.9 && unknown < 0.8, "{known} {unknown}");
     let later = accuracy("later", "--set data.columns.patient=drop --set data.hold_out=last");
     assert!(later > 0.9, "the last rows are of known patients: {later}");
-    let report = folder.run("eval later --json").succeeded().json();
-    assert_eq!(report["samples"], 96, "{report}");
+    let (head, rows) = each_sample(&folder, "later");
+    assert_eq!(head, "input,target,class,probability_ill,probability_well");
+    let inputs: Vec<&str> = rows.iter().map(|[input, ..]| input.as_str()).collect();
+    let last: Vec<String> = (386..482).map(|line| format!("visits.csv:{line}")).collect();
+    assert_eq!(inputs, last);
+    let right = rows.iter().filter(|[_, target, class]| target == class).count();
+    assert!((right as f64 / 96.0 - later).abs() < 1e-9, "{right} of 96, and {later}");
 }
 
 #[test]
@@ -214,6 +230,16 @@ fn a_regression_has_errors_and_no_classes() {
     assert!(page.contains("Predicted and true values"));
     assert_eq!(page.matches("\"chart-loose").count() as u64, report["samples"].as_u64().unwrap());
 
+    let (head, rows) = each_sample(&folder, "run");
+    assert_eq!(head, "input,target,value");
+    let off = |[_, target, value]: &[String; 3]| {
+        assert!(target.parse::<u32>().is_ok_and(|target| target % 30 == 0), "{target}");
+        (target.parse::<f64>().unwrap() - value.parse::<f64>().unwrap()).abs()
+    };
+    let mae = rows.iter().map(off).sum::<f64>() / rows.len() as f64;
+    let measured = report["metrics"]["mae"].as_f64().unwrap();
+    assert!((mae - measured).abs() < 1e-4 * measured, "{mae} and {measured}");
+
     // However far the values are from those trained on.
     folder.write("far.csv", "a,price\n1,1000000000\n2,60\n");
     let report = folder.run("eval run --data far.csv --json").succeeded().json();
@@ -259,6 +285,14 @@ fn pictures_are_measured_and_classes_found_by_their_names() {
     assert!(text.starts_with("the test split of `splits`, 2 samples\n"), "{text}");
     let report = folder.run("eval run --data splits --json").succeeded().json();
     assert_eq!((&report["split"], &report["given_split"]), (&"given".into(), &"test".into()));
+    let (head, rows) = each_sample(&folder, "run --data splits");
+    assert!(head.starts_with("input,target,class,probability_0,probability_1,"), "{head}");
+    let named = rows.iter().map(|[input, target, _]| [input.as_str(), target]);
+    assert!(named.eq([["splits/test/7/b.bmp", "7"], ["splits/test/7/c.bmp", "7"]]), "{rows:?}");
+    let own = each_sample(&folder, "run").1;
+    let right = own.iter().filter(|[_, target, class]| target == class).count();
+    let accuracy = check_again(&folder, "run", "test")["metrics"]["accuracy"].as_f64().unwrap();
+    assert!((right as f64 / 40.0 - accuracy).abs() < 1e-9, "{right} of 40, and {accuracy}");
 
     // Of those that were trained on, nothing is told but that.
     let classes = |name: &str| {
@@ -331,6 +365,7 @@ fn a_text_has_its_perplexity() {
     let report = folder.run("eval lstm-char --data other.txt --json").succeeded().json();
     let note = report["notes"][1].as_str().unwrap();
     assert!(note.contains("`other.txt` is read without 50 of its characters"), "{note}");
+    folder.run("eval lstm --csv").refused(2, "predictions of samples, and a text has none");
 }
 
 #[test]
