@@ -111,7 +111,8 @@ Examples:
     #[command(after_help = "\
 Examples:
   recipes eval runs/first
-  recipes eval runs/first --data more-rows.csv --json")]
+  recipes eval runs/first --data more-rows.csv --json
+  recipes eval runs/first --csv > held-out.csv")]
     Eval(EvalArguments),
     /// Predict with a trained model
     #[command(after_help = "\
