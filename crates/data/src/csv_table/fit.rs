@@ -217,6 +217,9 @@ pub(super) fn notes(
     }];
     notes.extend(left_out_note(&schema.blank_rows, "no values"));
     notes.extend(left_out_note(&schema.unlabelled_rows, "no target"));
+    notes.extend(schema.unused_marks.iter().map(|text| {
+        format!("no cell is `{text}`, which `data.missing` takes for a missing value")
+    }));
     notes.extend(note_on_commas(schema));
     let columns = || schema.columns.iter().zip(&preprocessing.columns);
     let note_on_all = note_on_all_missing(columns());
@@ -265,12 +268,11 @@ fn note_on_commas(schema: &Schema) -> Option<String> {
 fn note_on_all_missing<'a>(
     columns: impl Iterator<Item = (&'a ColumnSchema, &'a Column)>,
 ) -> Option<String> {
-    const FEW: usize = 8;
     let used = columns.filter(|(_, learnt)| !matches!(learnt.kind, ColumnKind::Dropped { .. }));
     let missing: Vec<&ColumnSchema> =
         used.map(|(seen, _)| seen).filter(|seen| seen.missing > 0).collect();
     let most = missing.iter().max_by_key(|seen| seen.missing)?;
-    (missing.len() > FEW).then(|| {
+    (missing.len() > table::FEW_NOTES).then(|| {
         format!(
             "{} columns have missing values, most of them `{}` with {}: numbers are replaced by the mean, \
              categories by the most frequent",

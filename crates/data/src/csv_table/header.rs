@@ -89,10 +89,11 @@ pub(super) fn names(reader: &mut CsvReader, header: bool) -> Result<Vec<String>,
 
 /// The names of the columns in a header.
 fn names_in(header: &Row) -> Vec<String> {
-    let named = |(index, cell): (usize, &str)| {
-        if cell.is_empty() { unnamed(index) } else { cell.to_owned() }
+    let named = |index: usize| match header.written(index) {
+        "" => unnamed(index),
+        name => name.to_owned(),
     };
-    header.cells().enumerate().map(named).collect()
+    (0..header.len()).map(named).collect()
 }
 
 pub(super) fn unnamed(index: usize) -> String {

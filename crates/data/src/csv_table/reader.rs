@@ -10,8 +10,12 @@ use std::{
 use csv::{ByteRecord, StringRecord, Terminator};
 
 use super::{
-    CsvError, decimal_comma, input::Input, notation::Notation, options::OnMissingTarget,
-    quotes::LeftOpen, row::Row,
+    CsvError, decimal_comma,
+    input::Input,
+    notation::Notation,
+    options::OnMissingTarget,
+    quotes::LeftOpen,
+    row::{Mark, Row},
 };
 use crate::{
     DataError,
@@ -45,7 +49,7 @@ pub(super) struct CsvReader<'a> {
     /// Lines of the blank rows among those taken.
     blank_rows: Vec<u64>,
     /// What marks a missing value besides what always does.
-    missing: Vec<String>,
+    marks: Vec<Mark>,
     /// The column without whose value a row is passed over.
     required: Option<usize>,
     /// Lines of the rows passed over.
@@ -109,7 +113,7 @@ impl<'a> CsvReader<'a> {
             decimal_commas: Vec::new(),
             with_dress: Vec::new(),
             blank_rows: Vec::new(),
-            missing: Vec::new(),
+            marks: Vec::new(),
             required: None,
             incomplete_rows: Vec::new(),
         };
@@ -201,10 +205,15 @@ impl<'a> CsvReader<'a> {
         std::mem::take(&mut self.blank_rows)
     }
 
-    /// Also takes cells that hold one of these texts for missing.
+    /// From here on also takes cells that hold one of these texts for missing.
     pub(super) fn take_for_missing(&mut self, texts: &[String]) {
-        self.missing = texts.to_vec();
-        self.ahead.iter_mut().flatten().for_each(|row| row.clear(texts));
+        self.marks = texts.iter().map(|text| Mark::new(text)).collect();
+    }
+
+    /// The [texts](Self::take_for_missing) that no cell so far has held.
+    pub(super) fn unused_marks(&self) -> Vec<String> {
+        let unused = self.marks.iter().filter(|mark| !mark.is_used);
+        unused.map(|mark| mark.text.clone()).collect()
     }
 
     /// From here on passes over rows without a target, if these are to be skipped.
@@ -225,6 +234,9 @@ impl<'a> CsvReader<'a> {
             self.blank_rows.append(&mut row.blank_above);
             if row.len() != self.width {
                 return Err(self.ragged(&row).into());
+            }
+            if !self.marks.is_empty() {
+                row.clear(&mut self.marks);
             }
             if self.required.is_some_and(|column| Cell::parse(row.cell(column)) == Cell::Missing) {
                 self.incomplete_rows.push(row.line);
@@ -285,7 +297,6 @@ impl<'a> CsvReader<'a> {
             if !cells.iter().all(|cell| cell.trim().is_empty()) {
                 let mut row = Row { line, cells, written: None, blank_above };
                 row.join_lines();
-                row.clear(&self.missing);
                 return Ok(Some(row));
             }
             if self.width == 1 || cells.len() > 1 {

@@ -3,6 +3,7 @@
 use csv::StringRecord;
 
 use super::decimal_comma::{dressed_with_point, with_point};
+use crate::preprocess::cell::Cell;
 
 /// A row and the line of the file that it begins in.
 #[derive(Debug, Clone)]
@@ -13,6 +14,35 @@ pub(super) struct Row {
     pub(super) written: Option<StringRecord>,
     /// Lines of the blank rows between the row above and this one.
     pub(super) blank_above: Vec<u64>,
+}
+
+/// What the user says marks a missing value.
+#[derive(Debug, Clone)]
+pub(super) struct Mark {
+    pub(super) text: String,
+    /// Where it is one, since a program may have written -999 as -999.0.
+    number: Option<f64>,
+    /// Whether a cell held it.
+    pub(super) is_used: bool,
+}
+
+impl Mark {
+    pub(super) fn new(text: &str) -> Self {
+        Self { text: text.to_owned(), number: number(text), is_used: false }
+    }
+
+    fn is_in(&mut self, cell: &str) -> bool {
+        let is_in = cell == self.text || self.number.is_some() && number(cell) == self.number;
+        self.is_used |= is_in;
+        is_in
+    }
+}
+
+fn number(text: &str) -> Option<f64> {
+    match Cell::parse(text) {
+        Cell::Number(number) => Some(number),
+        Cell::Missing | Cell::NotFinite | Cell::Text => None,
+    }
 }
 
 impl Row {
@@ -47,12 +77,14 @@ impl Row {
         }
     }
 
-    /// Empties the cells that hold one of these texts.
-    pub(super) fn clear(&mut self, texts: &[String]) {
-        let is_one = |cell: &str| texts.iter().any(|text| text == cell);
-        if self.cells().any(is_one) {
-            let cleared = self.cells.iter().map(|cell| if is_one(cell.trim()) { "" } else { cell });
-            let cleared = cleared.collect();
+    /// Empties the cells that hold one of these marks.
+    pub(super) fn clear(&mut self, marks: &mut [Mark]) {
+        let mut is_marked = |cell: &str| marks.iter_mut().any(|mark| mark.is_in(cell.trim()));
+        let marked: Vec<bool> = self.cells.iter().map(&mut is_marked).collect();
+        if marked.contains(&true) {
+            let cells = self.cells.iter().zip(marked);
+            let cleared =
+                cells.map(|(cell, is_marked)| if is_marked { "" } else { cell }).collect();
             self.written = Some(std::mem::replace(&mut self.cells, cleared));
         }
     }

@@ -25,6 +25,8 @@ pub(super) struct Schema {
     pub(super) blank_rows: Vec<u64>,
     /// Lines of the rows that are left out for want of a target.
     pub(super) unlabelled_rows: Vec<u64>,
+    /// Texts that were to mark missing values and are in no cell.
+    pub(super) unused_marks: Vec<String>,
     pub(super) notations: Notations,
     /// The columns in the file's order, the target left out.
     pub(super) columns: Vec<ColumnSchema>,
@@ -94,6 +96,7 @@ pub(super) fn infer(options: &CsvOptions) -> Result<Schema, DataError> {
     reader.on_missing_target(target, options.on_missing_target);
     let mut summaries = summarise(&mut reader, options, &names, target, &notations.columns)?;
     let (blank_rows, unlabelled_rows) = (reader.take_blank_rows(), reader.take_incomplete_rows());
+    let unused_marks = reader.unused_marks();
     let (name, summary) = (names.remove(target), summaries.remove(target));
     let columns = column_schemas(options, &reader, header, &names, &summaries)?;
     let as_read = summary.as_read();
@@ -111,7 +114,17 @@ pub(super) fn infer(options: &CsvOptions) -> Result<Schema, DataError> {
         name,
         index: target,
     };
-    Ok(Schema { header, first_row, blank_rows, unlabelled_rows, notations, columns, target, group })
+    Ok(Schema {
+        header,
+        first_row,
+        blank_rows,
+        unlabelled_rows,
+        unused_marks,
+        notations,
+        columns,
+        target,
+        group,
+    })
 }
 
 /// Whether the file has a header, if the user does not say.

@@ -189,9 +189,8 @@ impl TablePreprocessing {
         let mut feature = 0;
         let mut indexed = Vec::new();
         for Column { kind, .. } in &self.columns {
-            if let ColumnKind::Categorical {
-                categories, encoding: CategoryEncoding::Index, ..
-            } = kind
+            if let ColumnKind::Categorical { categories, encoding, .. } = kind
+                && *encoding == CategoryEncoding::Index
             {
                 indexed.push((feature, categories.len() + 1));
             }
@@ -233,7 +232,10 @@ impl TablePreprocessing {
     /// There is a cell for each of [`columns`](Self::columns), including dropped ones but not the
     /// target; numbers have a point. After an error `out` is what it was before.
     pub fn encode(&self, cells: &[&str], out: &mut Vec<f32>) -> Result<(), CellError> {
-        self.encode_telling(cells, out, |at, name| self.columns[at].place_of(name), |_, _, _| {})
+        let is_mark = |text: &str| self.missing.iter().any(|mark| mark == text.trim());
+        let given = cells.iter().map(|text| if is_mark(text) { "" } else { text });
+        let (cells, columns) = (given.collect::<Vec<&str>>(), &self.columns);
+        self.encode_telling(&cells, out, |at, name| columns[at].place_of(name), |_, _, _| {})
     }
 
     /// As [`encode`](Self::encode); `find` returns the place of a category among those of a column, and
@@ -255,8 +257,6 @@ impl TablePreprocessing {
             .zip(cells)
             .enumerate()
             .try_for_each(|(place, (column, text))| {
-                let is_mark = self.missing.iter().any(|mark| mark == text.trim());
-                let text = if is_mark { "" } else { text };
                 column.encode(text, out, |name| find(place, name), |odd| tell(place, odd, text))
             })
             .inspect_err(|_| out.truncate(before))

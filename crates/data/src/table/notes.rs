@@ -55,6 +55,9 @@ fn note_on_untrained(preprocessing: &TablePreprocessing, train: &Table) -> Optio
     }
 }
 
+/// More notes of a kind would hide others among them.
+pub(crate) const FEW_NOTES: usize = 8;
+
 /// A note on each of some columns, or where there are so many that others would be hidden among them, one
 /// on all of them.
 ///
@@ -65,9 +68,10 @@ pub(crate) fn notes_on_columns<T>(
     one: impl Fn(&T) -> String,
     all: impl Fn(String, &T) -> String,
 ) -> Vec<String> {
-    const FEW: usize = 8;
     match columns {
-        [first, ..] if columns.len() > FEW => vec![all(counted(columns.len(), "column"), first)],
+        [first, ..] if columns.len() > FEW_NOTES => {
+            vec![all(counted(columns.len(), "column"), first)]
+        }
         _ => columns.iter().map(one).collect(),
     }
 }

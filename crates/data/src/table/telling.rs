@@ -21,7 +21,7 @@ const FEWEST_ROWS_OF_A_CLASS: usize = 5;
 const ROWS_OF_A_VALUE: usize = 5;
 
 /// Nearly all columns that tell nothing show it in so many rows.
-const FIRST_ROWS: usize = 1000;
+const SOME_ROWS: usize = 1000;
 /// A correlation of this strength leaves a hundredth of the target's deviation to be told by others.
 const STRONGEST: f64 = 0.9999;
 
@@ -48,16 +48,20 @@ pub(super) fn notes_on_telling_columns(
     let columns = preprocessing.columns.iter().zip(column_ranges(preprocessing));
     let used = columns.filter(|(column, _)| !matches!(column.kind, ColumnKind::Dropped { .. }));
     let telling = used.filter(|(column, range)| {
-        let numbers = |rows: usize| {
+        let numbers = |stride: usize| {
             let column = train.features[range.start..].iter().step_by(preprocessing.width());
-            column.take(rows).map(|&number| f64::from(number))
+            column.take(rows).step_by(stride).map(|&number| f64::from(number))
         };
         let is_numeric = matches!(column.kind, ColumnKind::Numeric { .. });
         match labels {
-            [] => is_numeric && is_strong(&|rows| correlation(numbers(rows), values), rows),
+            [] => {
+                is_numeric
+                    && is_strong(&|stride| correlation(numbers(stride), values, stride), rows)
+            }
             _ => {
                 each_value_has_one_class(train, range, rows)
-                    || is_numeric && are_apart(&|rows| bounds(numbers(rows), labels), rows)
+                    || is_numeric
+                        && are_apart(&|stride| bounds(numbers(stride), labels, stride), rows)
             }
         }
     });
@@ -101,35 +105,43 @@ fn each_value_has_one_class(train: &Table, column: &Range<usize>, rows: usize) -
 
 /// Whether the numbers of each class lie between those of others, so that thresholds tell the class.
 ///
-/// - `bounds`: the least and the greatest number of each class in so many rows
+/// - `bounds`: the least and the greatest number of each class, of one row in so many
 fn are_apart(bounds: &dyn Fn(usize) -> Vec<[f64; 2]>, rows: usize) -> bool {
-    let of_first = |rows| {
-        let mut bounds = bounds(rows);
+    let of_one_in = |stride| {
+        let mut bounds = bounds(stride);
         bounds.sort_by(|[a, _], [b, _]| a.total_cmp(b));
         bounds.array_windows().all(|[[_, below], [above, _]]| below < above)
     };
-    of_first(rows.min(FIRST_ROWS)) && of_first(rows)
+    of_one_in(stride_of(rows)) && of_one_in(1)
 }
 
-fn bounds(numbers: impl Iterator<Item = f64>, labels: &[u32]) -> Vec<[f64; 2]> {
+/// From one row to the next of some that stand for all.
+fn stride_of(rows: usize) -> usize {
+    (rows / SOME_ROWS).max(1)
+}
+
+fn bounds(numbers: impl Iterator<Item = f64>, labels: &[u32], stride: usize) -> Vec<[f64; 2]> {
     let mut bounds = BTreeMap::<u32, [f64; 2]>::new();
-    for (number, &label) in numbers.zip(labels) {
+    for (number, &label) in numbers.zip(labels.iter().step_by(stride)) {
         let [least, greatest] = bounds.entry(label).or_insert([number; 2]);
         (*least, *greatest) = (least.min(number), greatest.max(number));
     }
     bounds.into_values().collect()
 }
 
-/// - `correlation`: that of so many rows
+/// - `correlation`: that of one row in so many
 fn is_strong(correlation: &dyn Fn(usize) -> f64, rows: usize) -> bool {
-    // Of the first rows it may be unknown, or lower by chance.
-    let of_first = correlation(rows.min(FIRST_ROWS)).abs();
-    (of_first.is_nan() || of_first > 0.9) && correlation(rows).abs() > STRONGEST
+    // Of some rows it may be unknown, or lower by chance.
+    let of_some = correlation(stride_of(rows)).abs();
+    (of_some.is_nan() || of_some > 0.9) && correlation(1).abs() > STRONGEST
 }
 
 /// Pearson's; NaN where one side does not vary.
-fn correlation(numbers: impl Iterator<Item = f64> + Clone, values: &[f32]) -> f64 {
-    let pairs = || numbers.clone().zip(values.iter().map(|&value| f64::from(value)));
+///
+/// - `numbers`: of one row in `stride`
+fn correlation(numbers: impl Iterator<Item = f64> + Clone, values: &[f32], stride: usize) -> f64 {
+    let values = values.iter().step_by(stride).map(|&value| f64::from(value));
+    let pairs = || numbers.clone().zip(values.clone());
     let (mut count, mut sums) = (0.0, [0.0; 2]);
     pairs().for_each(|(number, value)| {
         count += 1.0;

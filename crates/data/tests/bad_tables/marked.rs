@@ -49,3 +49,40 @@ fn marks_among_decimal_commas() {
     assert_eq!(rows.kept, [["k.A."], ["3,25"]]);
     assert_eq!(rows.features[0], 0.0, "the mean");
 }
+
+#[test]
+fn a_mark_is_neither_a_name_nor_another_number() {
+    // pandas' names of columns without one, and its way to write a whole number among others.
+    let row = |i: usize| match i % 5 {
+        2 => format!("-1.0,0,{}\n", i % 2),
+        _ => format!("{}.5,{},{}\n", i, i % 3, i % 2),
+    };
+    let text = format!("0,1,y\n{}", (0..20).map(row).collect::<String>());
+    let (_folder, result) =
+        read(&[("a.csv", text.as_bytes()), ("v.csv", text.as_bytes())], |at, options| {
+            options.missing = ["-1", "0", "none"].map(str::to_owned).to_vec();
+            (options.header, options.target) = (Some(true), TargetColumn::Name("y".to_owned()));
+            options.on_missing_target = OnMissingTarget::Skip;
+            options.validation_path = Some(at.join("v.csv"));
+        });
+    let Err(error) = result else { panic!("the class 0 is gone, so there is one left") };
+    assert_eq!(
+        error.to_string().rsplit_once("`: ").unwrap().1,
+        "the target `y` is `1` in every row"
+    );
+
+    let text = text.replace(",1\n", ",b\n").replace(",0\n", ",a\n");
+    let (_folder, result) =
+        read(&[("a.csv", text.as_bytes()), ("v.csv", text.as_bytes())], |at, options| {
+            options.missing = ["-1", "0", "none"].map(str::to_owned).to_vec();
+            options.header = Some(true);
+            options.validation_path = Some(at.join("v.csv"));
+        });
+    let splits = result.unwrap();
+    assert_eq!(splits.preprocessing.feature_names(), ["0", "1"]);
+    assert_eq!(splits.train, splits.validation.unwrap());
+    let notes = splits.notes.join("\n");
+    assert!(notes.contains("column `0`: 4 missing values"), "{notes}");
+    let unused = "no cell is `none`, which `data.missing` takes for a missing value";
+    assert!(notes.contains(unused) && !notes.contains("no cell is `-1`"), "{notes}");
+}

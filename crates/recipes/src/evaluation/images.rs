@@ -32,7 +32,6 @@ pub(super) fn examine(
     device: &Device,
     progress: &mut Progress<'_>,
 ) -> Result<Examined, Failure> {
-    backend::set_arithmetic(config.training.arithmetic);
     let preprocessing = model.description().image()?;
     let classes = &model.description().classes;
     let (split, GivenImages { source, split: given_split, notes }) =
@@ -70,7 +69,8 @@ pub(super) fn examine(
     })
 }
 
-/// Predicts each image; returns notes to the user, a sentence each.
+/// Predicts each image; returns the split of the given data, as in [`EvaluationReport`], and notes to the
+/// user.
 ///
 /// - `each`: is given what an image is called, its class, and the prediction
 pub(super) fn predict_each(
@@ -81,9 +81,9 @@ pub(super) fn predict_each(
     is_own: bool,
     progress: &mut Progress<'_>,
     each: Each<'_>,
-) -> Result<Vec<String>, Failure> {
+) -> Result<(Option<&'static str>, Vec<String>), Failure> {
     let classes = &model.description().classes;
-    let (_, GivenImages { source, notes, .. }) =
+    let (split, GivenImages { source, split: given_split, notes }) =
         to_measure(run, &mut config, model, data, is_own, progress)?;
     let source = Relabelled::new(source, classes)?;
     let (bytes, indices) = (source.shape().bytes(), Vec::from_iter(0..source.labels().len()));
@@ -92,11 +92,12 @@ pub(super) fn predict_each(
         let read = |(pixels, &index): (&mut [u8], &usize)| source.read(index, pixels);
         pixels.par_chunks_exact_mut(bytes).zip(indices).try_for_each(read)?;
         for (&index, prediction) in indices.iter().zip(&model.predict_images(&pixels)?) {
-            let name = source.name(index).unwrap_or_else(|| index.to_string());
+            let place = || format!("{}[{index}]", given_split.unwrap_or(split));
+            let name = source.name(index).unwrap_or_else(place);
             each(name, classes[source.labels()[index] as usize].clone(), prediction)?;
         }
     }
-    Ok(notes)
+    Ok((given_split, notes))
 }
 
 /// The images to evaluate on, and the name of their split; `config` then asks for what the model reads.
@@ -108,6 +109,7 @@ fn to_measure(
     is_own: bool,
     progress: &mut Progress<'_>,
 ) -> Result<(&'static str, GivenImages), Failure> {
+    backend::set_arithmetic(config.training.arithmetic);
     let preprocessing = model.description().image()?;
     config.data.size = Some(preprocessing.size[0]);
     config.data.channels = Some(preprocessing.channels);

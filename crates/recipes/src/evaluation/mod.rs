@@ -111,21 +111,23 @@ pub(crate) fn examine(
         }
     }?;
     let report = &mut examined.report;
-    report.notes.extend(own.filter(|_| report.given_split.is_none()).map(|data| {
-        let summary = of_finished(run).ok().flatten();
-        let held_out = summary.is_none_or(|summary| record::held_out(&summary).is_some());
-        let instead = match held_out {
-            true => {
-                format!("; to measure it on what it held out: recipes eval {}", quoted_path(run))
-            }
-            false => String::new(),
-        };
-        format!(
-            "the run was trained on `{}`, so this is not its performance on new data{instead}",
-            data.display()
-        )
-    }));
+    let own = own.filter(|_| report.given_split.is_none());
+    report.notes.extend(own.map(|data| note_on_own(run, data)));
     Ok(examined)
+}
+
+/// The note where `data` is what a run was trained on.
+fn note_on_own(run: &Path, data: &Path) -> String {
+    let summary = of_finished(run).ok().flatten();
+    let held_out = summary.is_none_or(|summary| record::held_out(&summary).is_some());
+    let instead = match held_out {
+        true => format!("; to measure it on what it held out: recipes eval {}", quoted_path(run)),
+        false => String::new(),
+    };
+    format!(
+        "the run was trained on `{}`, so this is not its performance on new data{instead}",
+        data.display()
+    )
 }
 
 /// Is given what a sample is called, its true class or value, and the prediction.
@@ -145,22 +147,25 @@ pub(crate) fn predict_each(
     each: Each<'_>,
 ) -> Result<Vec<String>, Failure> {
     let layers = paths::settings(run)?;
-    let is_own = data.is_some_and(|data| trained_on(&layers, data));
+    let own = data.filter(|data| trained_on(&layers, data));
     let recipe = registry::find(&model.description().recipe)?;
-    match model.description().input() {
+    let (given_split, mut notes) = match model.description().input() {
         InputKind::Images => {
             let config = recipe.resolve(layers)?;
-            images::predict_each(run, config, model, data, is_own, progress, each)
+            images::predict_each(run, config, model, data, own.is_some(), progress, each)
         }
         InputKind::Rows => {
-            tables::predict_each(run, recipe.resolve(layers)?, model, data, is_own, each)
+            tables::predict_each(run, recipe.resolve(layers)?, model, data, own.is_some(), each)
         }
         InputKind::Text => Err(Failure::new(
             ExitCode::Usage,
             "`--csv` prints the predictions of samples, and a text has none",
             "leave it out",
         )),
-    }
+    }?;
+    let own = own.filter(|_| given_split.is_none());
+    notes.extend(own.map(|data| note_on_own(run, data)));
+    Ok(notes)
 }
 
 /// The table `[model]` of any recipe, ignored.

@@ -23,12 +23,11 @@ use crate::{
     Failure,
     config::{Config, Source, TableData},
     mlp,
-    numbers::told_apart,
     table_evaluation::TableEvaluation,
 };
 
-/// The digits of a true value, which f32 keeps once it is standardised.
-const DIGITS: usize = 7;
+/// Rows that are predicted at a time.
+const ROWS_AT_A_TIME: usize = 4096;
 /// The most rows whose values are kept to be drawn.
 const MOST_VALUES: usize = 500;
 
@@ -42,7 +41,6 @@ pub(super) fn examine(
     is_own: bool,
     device: &Device,
 ) -> Result<Examined, Failure> {
-    backend::set_arithmetic(config.training.arithmetic);
     let preprocessing = model.description().table()?;
     let Network::Mlp(network) = model.network() else {
         unreachable!("a file of another network that reads rows is refused");
@@ -86,7 +84,8 @@ pub(super) fn examine(
     })
 }
 
-/// Predicts each row; returns notes to the user, a sentence each.
+/// Predicts each row; returns the split of the given data, as in [`EvaluationReport`], and notes to the
+/// user.
 ///
 /// - `each`: is given what a row is called, its true class or value, and the prediction
 pub(super) fn predict_each(
@@ -96,25 +95,46 @@ pub(super) fn predict_each(
     data: Option<&Path>,
     is_own: bool,
     each: Each<'_>,
-) -> Result<Vec<String>, Failure> {
+) -> Result<(Option<&'static str>, Vec<String>), Failure> {
     let config = mlp::with_choices_made(config);
-    let (_, GivenTable { path, table, notes, .. }) = to_measure(run, &config, model, data, is_own)?;
-    let target = &model.description().table()?.target;
+    let (split, GivenTable { split: given_split, path, table, notes }) =
+        to_measure(run, &config, model, data, is_own)?;
+    let preprocessing = model.description().table()?;
+    let target = &preprocessing.target;
+    let path = path.map(|path| path.display().to_string()).unwrap_or_default();
+    let name = |row: usize| match (table.lines.get(row), data.is_some(), given_split) {
+        (Some(line), ..) => format!("{path}:{line}"),
+        (None, true, None) => format!("{path}[{row}]"),
+        (None, _, given_split) => format!("{}[{row}]", given_split.unwrap_or(split)),
+    };
     let truth = |row: usize| match target.kind {
-        TargetKind::Regression { deviation, .. } => {
-            told_apart(target.restore(table.targets.values()[row]), DIGITS, deviation)
+        TargetKind::Regression { mean, deviation } => {
+            true_value(table.targets.values()[row], mean, deviation)
         }
         _ => target.classes()[table.targets.labels()[row] as usize].clone(),
     };
-    let path = path.map(|path| path.display().to_string()).unwrap_or_default();
-    for (row, prediction) in model.predict_rows(&table.features)?.iter().enumerate() {
-        let name = match table.lines.get(row) {
-            Some(line) => format!("{path}:{line}"),
-            None => format!("{path}[{row}]"),
-        };
-        each(name, truth(row), prediction)?;
+    let width = preprocessing.width().max(1);
+    let mut row = 0;
+    for features in table.features.chunks(ROWS_AT_A_TIME * width) {
+        for prediction in &model.predict_rows(features)? {
+            each(name(row), truth(row), prediction)?;
+            row += 1;
+        }
     }
-    Ok(notes)
+    Ok((given_split, notes))
+}
+
+/// A value from its score, in the digits that the score, an f32, has kept of it.
+fn true_value(score: f32, mean: f64, deviation: f64) -> String {
+    let from_mean = f64::from(score) * deviation;
+    let error = from_mean.abs() * f64::from(f32::EPSILON);
+    let decimals = match error > 0.0 {
+        true => (-error.log10().ceil()).clamp(0.0, 17.0) as usize,
+        false => 17,
+    };
+    let rounded = format!("{:.decimals$}", from_mean + mean);
+    let value = rounded.parse().unwrap_or(from_mean + mean);
+    if value == 0.0 { "0".to_owned() } else { value.to_string() }
 }
 
 /// The rows to evaluate on, and the name of their split.
@@ -125,6 +145,7 @@ fn to_measure(
     data: Option<&Path>,
     is_own: bool,
 ) -> Result<(&'static str, GivenTable), Failure> {
+    backend::set_arithmetic(config.training.arithmetic);
     let Some(path) = data else {
         let splits = mlp::read(config).map_err(|error| or_elsewhere(run, error))?;
         check_same_data(run, &splits.fingerprint(), model)?;
@@ -220,4 +241,23 @@ fn furthest_off(
         sample: row(index),
     };
     rows.into_iter().map(mistake).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_true_value_has_the_digits_that_were_kept() {
+        for (mean, deviation, values) in [
+            (30.2, 10.1, [0.0, 0.5, 30.2, -7.25]),
+            (3810.4, 3989.4, [1.5, 0.0, 12_000.0, 13_523.25]),
+            (1e9, 2.0, [1e9, 999_999_998.5, 1_000_000_001.25, 1e9 + 3.0]),
+        ] {
+            for value in values {
+                let score = ((value - mean) / deviation) as f32;
+                assert_eq!(true_value(score, mean, deviation), f64::to_string(&value), "{mean}");
+            }
+        }
+    }
 }

@@ -91,7 +91,8 @@ impl CsvError {
             ),
             Self::MissingTarget { .. } => {
                 "fill in the cells, or leave such rows out with `--set data.on_missing_target=skip`; \
-                 `?`, `NA`, `None` and their like count as empty, so rename a class that is called so"
+                 `?`, `NA`, `None` and their like count as empty, as does what `data.missing` names, so rename \
+                 a class that is called so"
                     .into()
             }
             Self::EmptyTarget { .. } => {

@@ -354,6 +354,13 @@ fn keys_that_do_not_go_together_are_refused() {
             "help: unset one of them: `--set data.group=`",
         ],
     );
+    let marks = |list: &str, expected: &str| {
+        let csv = "[data]\nsource = \"csv\"\npath = \"a\"\ntarget = 0\nmissing = ";
+        let problems = resolve::<Demo>(recipe(), vec![file(&format!("{csv}{list}"))]).unwrap_err();
+        assert!(lines(&problems)[0].starts_with(expected), "{problems}");
+    };
+    marks("[-999]", "`data.missing[0]` must be a string, found `-999`");
+    marks("[\" \"]", "`data.missing` must be texts, such as [\"-999\"]");
     for held_out in ["validation = 0.0", "validation_path = \"b\""] {
         let csv = "[data]\nsource = \"csv\"\npath = \"a\"\ntarget = 0\ngroup = \"patient\"\n";
         check(&format!("{csv}{held_out}"), &nothing_held_out);
