@@ -44,11 +44,13 @@ impl Folder {
 
     /// The names of what is in the folder.
     pub(crate) fn entries(&self) -> Vec<String> {
-        let mut names: Vec<String> = fs::read_dir(self.0.path())
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .collect();
-        names.sort();
+        names_in(self.0.path())
+    }
+
+    /// The names of a run's checkpoints, and of what is left of others.
+    pub(crate) fn checkpoints(&self, run: &str) -> Vec<String> {
+        let mut names = names_in(&self.path(run).join("checkpoints"));
+        names.retain(|name| name != ".lock");
         names
     }
 
@@ -143,4 +145,12 @@ pub(crate) fn skip(reason: &str) {
     let required = std::env::var("REQUIRE_ALL").is_ok_and(|value| value == "1");
     assert!(!required, "REQUIRE_ALL=1, but {reason}");
     eprintln!("skipped: {reason}");
+}
+
+fn names_in(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
 }

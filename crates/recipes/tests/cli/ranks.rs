@@ -312,8 +312,7 @@ fn an_interrupted_job_leaves_a_checkpoint_and_goes_on_with_another_number_of_ran
     let pid = job.id().to_string();
     assert!(Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
     job.wait().unwrap();
-    let checkpoints = fs::read_dir(folder.path("run").join("checkpoints")).unwrap();
-    assert_eq!(checkpoints.count(), 1);
+    assert_eq!(folder.checkpoints("run").len(), 1);
 
     mpirun(&folder, "-n 3 recipes resume run --progress quiet").succeeded();
     let difference = straight.difference(&Run::read(&folder.path("run")));
