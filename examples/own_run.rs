@@ -90,8 +90,13 @@ fn stop_and_resume(folder: &Path) -> anyhow::Result<()> {
 /// Trains from the newest checkpoint in the folder, if there is one, until `stop_after` updates.
 fn train(folder: &Path, stop_after: Option<u64>) -> anyhow::Result<Trained<Mlp<Selected>>> {
     let (device, _) = device::open()?;
-    let options =
-        SyntheticOptions { samples: 500, features: 20, labels: Labels::Linear, validation: 0.2 };
+    let options = SyntheticOptions {
+        samples: 500,
+        features: 20,
+        labels: Labels::Linear,
+        validation: 0.2,
+        test: 0.0,
+    };
     let splits = read_synthetic(&options, 0)?;
     let fingerprint = splits.fingerprint();
     let TableSplits { train, validation, preprocessing, .. } = splits;

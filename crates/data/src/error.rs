@@ -88,7 +88,7 @@ pub enum DataError {
         value: f64,
     },
     /// No class can spare a sample.
-    #[error("no class has two samples, so none can be held out for validation")]
+    #[error("no class has a sample to spare, so none can be held out")]
     OneSampleEach,
     /// A number of a table of one's own.
     #[error("row {row} holds NaN or an infinite number")]
@@ -97,10 +97,10 @@ pub enum DataError {
         row: usize,
     },
     /// No group can be spared.
-    #[error("all rows are of one group, so none can be held out for validation")]
+    #[error("the rows are of too few groups to hold one out")]
     OneGroup,
-    /// A fraction outside of [0, 1).
-    #[error("a validation fraction of {fraction} is not within 0 and 1")]
+    /// A fraction of samples to hold out, or the sum of two, outside of [0, 1).
+    #[error("a fraction of {fraction} to hold out is not within 0 and 1")]
     Fraction {
         /// The fraction.
         fraction: f64,

@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 use rayon::prelude::*;
 use store::sha256_hex;
 
-use crate::{DataError, ImageShape, hold_out, table::check_labels};
+use crate::{DataError, Fractions, ImageShape, Parts, hold_out, table::check_labels};
 
 /// Labelled images of one shape, as u8 `[channels, height, width]`.
 pub trait ImageSource: Send + Sync {
@@ -184,8 +184,9 @@ impl Subset {
         fraction: f64,
         seed: u64,
     ) -> Result<(Self, Self), DataError> {
-        let (train, held_out) = hold_out(source.labels(), fraction, seed)?;
-        let held_out = held_out.ok_or(DataError::Fraction { fraction })?;
+        let fractions = Fractions { validation: fraction, test: 0.0 };
+        let Parts { train, validation, .. } = hold_out(source.labels(), fractions, seed)?;
+        let held_out = validation.ok_or(DataError::Fraction { fraction })?;
         let part = |indices| Self::new(Arc::clone(source), indices);
         Ok((part(train), part(held_out)))
     }

@@ -18,7 +18,8 @@
 //! use data::synthetic::{Labels, SyntheticOptions, read_synthetic};
 //! use data::{Batching, Order, TableLoader, Task};
 //!
-//! let options = SyntheticOptions { samples: 100, features: 20, labels: Labels::Linear, validation: 0.2 };
+//! let labels = Labels::Linear;
+//! let options = SyntheticOptions { samples: 100, features: 20, labels, validation: 0.2, test: 0.0 };
 //! let splits = read_synthetic(&options, 7)?;
 //!
 //! let (device, _) = device::open()?;
@@ -108,7 +109,7 @@ pub use crate::{
     order::Order,
     progress::{Progress, silent},
     shared::{SharedFiles, refuse_shared},
-    split::{HoldOut, classes_without_validation, hold_out},
+    split::{Fractions, HoldOut, Parts, classes_without_validation, hold_out},
     table::{Moments, Table, TableSplits, Targets, note_on_rows_in_both},
 };
 #[cfg(feature = "sources")]

@@ -165,7 +165,7 @@ fn texts_that_are_too_short() {
     check(text, characters(0), "a sequence of 0 tokens has nothing to predict from", "20");
     for validation in [-0.1, 1.0, f64::NAN] {
         let options = TextOptions { validation, ..characters(1) };
-        let error = format!("a validation fraction of {validation} is not within 0 and 1");
+        let error = format!("a fraction of {validation} to hold out is not within 0 and 1");
         check(text, options, &error, "0.1");
     }
 }

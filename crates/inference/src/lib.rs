@@ -44,7 +44,7 @@ pub use crate::{
     description::{Description, InputKind, Preprocessing},
     error::InferenceError,
     generate::Generator,
-    model::{MODEL, Model, model_file},
+    model::{IMAGES_AT_A_TIME, MODEL, Model, ROWS_AT_A_TIME, model_file},
     prediction::{Prediction, Probability},
     sampling::Sampling,
 };

@@ -18,10 +18,10 @@ use crate::{
     prediction::{binary, multiclass},
 };
 
-/// Rows of a table predicted at a time.
-const ROWS_AT_A_TIME: usize = 1024;
-/// Images predicted at a time.
-pub(crate) const IMAGES_AT_A_TIME: usize = 64;
+/// Rows of a table that [`Model::predict_rows`] takes at a time; more in a call are predicted no faster.
+pub const ROWS_AT_A_TIME: usize = 1024;
+/// Images that [`Model::predict_images`] takes at a time; more in a call are predicted no faster.
+pub const IMAGES_AT_A_TIME: usize = 64;
 
 /// A model with its weights.
 #[derive(Debug)]

@@ -58,6 +58,15 @@ impl Failure {
         Self { exit_code, problems: vec![problem] }
     }
 
+    /// Says what else the user can do about the last problem.
+    pub(crate) fn or(mut self, help: &str) -> Self {
+        if let Some(problem) = self.problems.last_mut() {
+            let before = problem.help.take().map(|help| format!("{help}; ")).unwrap_or_default();
+            problem.help = Some(before + help);
+        }
+        self
+    }
+
     /// A problem with a path that the user named: exit code 3 instead of 1.
     pub(crate) fn user_data(error: StoreError) -> Self {
         Self { exit_code: ExitCode::UserData, ..error.into() }

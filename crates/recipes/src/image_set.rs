@@ -3,15 +3,12 @@
 use std::{ops::ControlFlow, sync::Arc};
 
 use data::{
-    DataError, Fitted, ImagePreprocessing, ImageShape, ImageSource, ImageSplits, SharedFiles,
-    Subset,
-    cifar10::{read_cifar10, read_cifar10_test},
+    DataError, Fitted, Fractions, ImagePreprocessing, ImageShape, ImageSource, ImageSplits, Parts,
+    SharedFiles, Subset,
+    cifar10::read_cifar10,
     classes_without_validation, hold_out,
-    idx::{read_idx, read_idx_test},
-    image_folder::{
-        ImageFolder, ImageFolderOptions, ImageFolderSplits, OnBadImage, PreparedImages,
-        SkippedImage, open_image_folder, shared_images,
-    },
+    idx::read_idx,
+    image_folder::{ImageFolder, PreparedImages, SkippedImage, open_image_folder, shared_images},
     refuse_shared,
 };
 use models::Architecture;
@@ -60,32 +57,35 @@ impl ImageSet {
     /// Any problem with the data.
     pub fn read(data: &ImageData, seed: u64, progress: &mut Progress<'_>) -> Result<Self, Failure> {
         let found = Found::read(data, seed, [IN_MEMORY_BYTES; 2], progress)?;
-        let hashes = found.hashes(data, seed)?;
+        let (has_validation, has_test) = (found.validation.is_some(), found.test.is_some());
+        let parts = hold_out(found.train.labels(), data.fractions(has_validation, has_test), seed)?;
+        let hashes = found.hashes(data, &parts)?;
         let fit = |source| fit(source, data);
         let mut notes = Vec::from_iter(data.note_on_size(FOLDER_SIDE));
         notes.extend(found.notes);
         notes.extend(found.notes_on_cache);
         notes.extend(notes_on_skipped(&found.skipped));
-        let train = fit(found.train);
-        let (train, validation) = match found.validation {
-            Some(validation) => {
-                if data.validation.is_some() {
-                    notes.push(
-                        "`data.validation` has no effect: the folder has its own validation split"
-                            .to_owned(),
-                    );
-                }
-                (train, Some(fit(validation)))
-            }
-            None => divided(train, data.held_out(), seed)?,
-        };
+        let ignored = [
+            (has_validation && data.validation.is_some(), "validation"),
+            (has_test && data.test != 0.0, "test"),
+        ];
+        notes.extend(ignored.into_iter().filter(|&(is_ignored, _)| is_ignored).map(
+            |(_, split)| {
+                format!("`data.{split}` has no effect: the data have their own {split} split")
+            },
+        ));
+        let all = fit(found.train);
+        let part = |indices| Arc::new(Subset::new(Arc::clone(&all), indices)) as Source;
+        let validation = found.validation.map(fit).or_else(|| parts.validation.map(part));
+        let test = found.test.map(fit).or_else(|| parts.test.map(part));
+        let train = if parts.train.len() == all.labels().len() { all } else { part(parts.train) };
         notes.extend(validation.as_ref().and_then(|validation| {
             classes_without_validation(train.classes(), train.labels(), validation.labels())
         }));
         Ok(Self {
             train,
             validation,
-            test: found.test.map(fit),
+            test,
             hashes,
             notes,
             shared: found.shared,
@@ -162,7 +162,7 @@ impl ImageSet {
 }
 
 /// Bytes of decoded images.
-fn bytes(images: &dyn ImageSource) -> usize {
+pub(crate) fn bytes(images: &dyn ImageSource) -> usize {
     images.labels().len() * images.shape().bytes()
 }
 
@@ -172,141 +172,27 @@ pub(crate) fn bytes_on_device(split: &Source, data: &ImageData) -> usize {
     if data.residency.is_on_device(bytes) { bytes } else { 0 }
 }
 
-/// Images to measure on.
-pub(crate) struct GivenImages {
-    pub(crate) source: Source,
-    /// Which split of the data they are; none where they are all of it.
-    pub(crate) split: Option<&'static str>,
-    /// What the user should know, a sentence each.
-    pub(crate) notes: Vec<String>,
-}
-
-/// The images to measure on: the source's test split, else its validation split, else all it has.
-///
-/// # Errors
-///
-/// Any problem with the data.
-pub(crate) fn read_given(
-    data: &ImageData,
-    seed: u64,
-    progress: &mut Progress<'_>,
-) -> Result<GivenImages, Failure> {
-    if data.source == ImageOrigin::ImageFolder {
-        let options = ImageFolderOptions {
-            one_class: true,
-            on_bad_image: OnBadImage::Skip, // as `predict` does
-            ..data.folder_options()
-        };
-        return measured_of_folder(open_image_folder(&options)?, data, progress);
-    }
-    // Those to train on need not be there.
-    let path = data.path.clone().unwrap_or_default();
-    let test = match data.source {
-        ImageOrigin::Idx => read_idx_test(&path)?,
-        ImageOrigin::Cifar10 => read_cifar10_test(&path)?,
-        _ => None,
-    };
-    if let Some(test) = test {
-        let source = fit(Arc::new(test), data);
-        return Ok(GivenImages { source, split: Some("test"), notes: Vec::new() });
-    }
-    let in_memory = [IN_MEMORY_BYTES; 2];
-    let Found { train, validation, test, notes, .. } =
-        Found::read(data, seed, in_memory, progress)?;
-    let (source, split) = to_measure(train, validation, test);
-    Ok(GivenImages { source: fit(source, data), split, notes })
-}
-
-/// The held-out images of a run's own data, its test split if it has one, none if nothing is held out,
-/// and the hash of all of the data.
-///
-/// # Errors
-///
-/// Any problem with the data.
-pub(crate) fn read_held_out(
-    data: &ImageData,
-    seed: u64,
-    progress: &mut Progress<'_>,
-) -> Result<(Option<GivenImages>, String), Failure> {
-    // Where no image is skipped, the hash of a folder needs none decoded.
-    if data.source == ImageOrigin::ImageFolder && data.on_bad_image == OnBadImage::Error {
-        let folder = open_image_folder(&data.folder_options())?;
-        if folder.validation.is_some() || folder.test.is_some() {
-            let (validation, test) = (folder.validation.as_ref(), folder.test.as_ref());
-            for split in [Some(&folder.train), validation, test].into_iter().flatten() {
-                hash(split, progress)?;
-            }
-            let DataHashes { samples, .. } = hashes(&folder.train, [validation, test], data, seed)?;
-            let shared = shared_images([Some(&folder.train), validation, test]);
-            let mut given = measured_of_folder(folder, data, progress)?;
-            given.notes.extend(shared.iter().map(SharedFiles::note));
-            return Ok((Some(given), samples));
-        }
-    }
-    let ImageSet { test, validation, hashes, notes, .. } = ImageSet::read(data, seed, progress)?;
-    let test = test.map(|test| (test, "test"));
-    let held_out = test.or(validation.map(|validation| (validation, "validation")));
-    let given = |(source, split)| GivenImages { source, split: Some(split), notes };
-    Ok((held_out.map(given), hashes.samples))
-}
-
-/// Decodes the split of a folder to measure on, and no other.
-fn measured_of_folder(
-    folder: ImageFolderSplits,
-    data: &ImageData,
-    progress: &mut Progress<'_>,
-) -> Result<GivenImages, Failure> {
-    let mut notes = Vec::from_iter(folder.note());
-    let (folder, split) = to_measure(folder.train, folder.validation, folder.test);
-    notes.extend(folder.notes());
-    let (source, skipped) = decode(folder, data, IN_MEMORY_BYTES, progress)?;
-    notes.extend(note_on_cache(bytes(&*source), data.cache.is_some()));
-    notes.extend(notes_on_skipped(&skipped));
-    Ok(GivenImages { source: fit(source, data), split, notes })
-}
-
 /// Hashes of all images and labels, and of the split that each is in; validation comes before test.
-fn hashes<S: ImageSource + ?Sized>(
+///
+/// - `parts`: what is held out of those to train on
+pub(crate) fn hashes<S: ImageSource + ?Sized>(
     train: &S,
     others: [Option<&S>; 2],
     data: &ImageData,
-    seed: u64,
+    Parts { validation: held_out, test: held_out_to_test, .. }: &Parts,
 ) -> Result<DataHashes, DataError> {
     let of = |split: Option<&S>| split.map(|split| split.fingerprint()).transpose();
     let [validation, test] = others;
     let splits: [Option<String>; 3] = [of(Some(train))?, of(validation)?, of(test)?];
-    let held_out = match validation {
-        Some(_) => None,
-        None => hold_out(train.labels(), data.held_out(), seed)?.1,
-    };
+    let also = held_out_to_test.as_ref().map(|held_out| format!(" {held_out:?}"));
     let is_drawn = data.source == ImageOrigin::Synthetic;
     let source = || sha256_hex(format!("{splits:?}").as_bytes());
     Ok(DataHashes {
-        samples: sha256_hex(format!("{splits:?} {held_out:?}").as_bytes()),
+        samples: sha256_hex(
+            format!("{splits:?} {held_out:?}{}", also.unwrap_or_default()).as_bytes(),
+        ),
         source: (!is_drawn).then(source),
     })
-}
-
-/// The images to train on and those held out, about a `fraction` of each class.
-fn divided(
-    images: Source,
-    fraction: f64,
-    seed: u64,
-) -> Result<(Source, Option<Source>), DataError> {
-    if fraction == 0.0 {
-        return Ok((images, None));
-    }
-    let (train, held_out) = Subset::divide(&images, fraction, seed)?;
-    Ok((Arc::new(train), Some(Arc::new(held_out))))
-}
-
-/// The split to measure on and its name, none where it is all there is.
-fn to_measure<T>(train: T, validation: Option<T>, test: Option<T>) -> (T, Option<&'static str>) {
-    match (test, validation) {
-        (Some(test), _) => (test, Some("test")),
-        (None, Some(validation)) => (validation, Some("validation")),
-        (None, None) => (train, None),
-    }
 }
 
 /// The splits as the source has them.
@@ -322,9 +208,9 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    fn hashes(&self, data: &ImageData, seed: u64) -> Result<DataHashes, DataError> {
+    fn hashes(&self, data: &ImageData, parts: &Parts) -> Result<DataHashes, DataError> {
         let others = [self.validation.as_deref(), self.test.as_deref()];
-        hashes(&*self.train, others, data, seed)
+        hashes(&*self.train, others, data, parts)
     }
 
     /// As [`ImageSet::read`], but nothing is resized, unless it is a picture of a folder, nor held out.
@@ -389,12 +275,11 @@ impl Found {
         let shared = shared_images(splits.map(|split| split.map(|split| split.folder())));
         notes.extend(shared.iter().map(SharedFiles::note));
         notes.extend(train.note_on_labels());
-        if validation.is_none() {
-            let (trained, held_out) = hold_out(train.labels(), data.held_out(), seed)?;
-            notes.extend(match held_out {
-                Some(held_out) => train.note_on_copies(&trained, &held_out),
-                None => train.note_on_repeats(),
-            });
+        let fractions = data.fractions(validation.is_some(), test.is_some());
+        if fractions != Fractions::default() {
+            notes.extend(train.notes_on_copies(&hold_out(train.labels(), fractions, seed)?));
+        } else if validation.is_none() {
+            notes.extend(train.note_on_repeats());
         }
         let source = |split| split as Source;
         let (validation, test) = (validation.map(source), test.map(source));
@@ -403,13 +288,13 @@ impl Found {
 }
 
 /// Reads the files of a split for their hashes, unless they are known.
-fn hash(folder: &ImageFolder, progress: &mut Progress<'_>) -> Result<(), DataError> {
+pub(crate) fn hash(folder: &ImageFolder, progress: &mut Progress<'_>) -> Result<(), DataError> {
     folder.hash(&mut |done, of| progress("reading images", done, of))
 }
 
 /// Decodes the images of a folder into memory where they fit, and otherwise once to find the bad ones,
 /// unless they are cached. Also returns the bad ones.
-fn decode(
+pub(crate) fn decode(
     folder: ImageFolder,
     data: &ImageData,
     in_memory: usize,
@@ -431,12 +316,12 @@ pub(crate) fn problem_with(SkippedImage { path, reason }: &SkippedImage) -> Stri
     format!("`{}`: {reason}", path.display())
 }
 
-fn notes_on_skipped(images: &[SkippedImage]) -> impl Iterator<Item = String> {
+pub(crate) fn notes_on_skipped(images: &[SkippedImage]) -> impl Iterator<Item = String> {
     images.iter().map(|image| format!("skipped {}", problem_with(image)))
 }
 
 /// What to do about a folder's images of so many bytes that stay neither in memory nor in a cache.
-fn note_on_cache(bytes: usize, is_cached: bool) -> Option<String> {
+pub(crate) fn note_on_cache(bytes: usize, is_cached: bool) -> Option<String> {
     (!is_cached && bytes > IN_MEMORY_BYTES).then(|| {
         format!(
             "images of {:.1} GB are decoded again whenever they are read; name a folder to keep \
@@ -446,45 +331,14 @@ fn note_on_cache(bytes: usize, is_cached: bool) -> Option<String> {
     })
 }
 
-fn fit(source: Source, data: &ImageData) -> Source {
+pub(crate) fn fit(source: Source, data: &ImageData) -> Source {
     let shape = data.fitted(source.shape());
     if shape == source.shape() { source } else { Arc::new(Fitted::new(source, shape, data.resize)) }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
-    use crate::{cnn, config::SettingsLayer, initial_weights::FixedNetwork};
-
-    #[test]
-    fn only_the_held_out_images_of_a_folder_are_decoded_to_measure_them() {
-        let folder = tempfile::tempdir().unwrap();
-        let shape = ImageShape { channels: 3, height: 8, width: 8 };
-        for (index, path) in ["train/a", "train/b", "val/a", "val/b"].into_iter().enumerate() {
-            fs::create_dir_all(folder.path().join(path)).unwrap();
-            let png = data::picture(shape, &[vec![vec![index as u8; shape.bytes()]]], 1);
-            fs::write(folder.path().join(path).join("1.png"), png).unwrap();
-        }
-        let path = format!("data.path={}", folder.path().display());
-        let settings = ["data.source=image-folder", &path, "data.size=8"];
-        let layers = SettingsLayer::sets(&settings);
-        let config: ImageConfig<FixedNetwork> = cnn::RECIPE.resolve(layers).unwrap();
-
-        let all =
-            ImageSet::read(&config.data, 0, &mut |_, _, _| ControlFlow::Continue(())).unwrap();
-        let mut decoded = 0;
-        let (images, fingerprint) = read_held_out(&config.data, 0, &mut |_, done, _| {
-            decoded = decoded.max(done);
-            ControlFlow::Continue(())
-        })
-        .unwrap();
-        let images = images.unwrap();
-        assert_eq!((images.split, decoded), (Some("validation"), 2));
-        assert_eq!(images.source.labels(), [0, 1]);
-        assert_eq!(fingerprint, all.hashes.samples);
-    }
 
     #[test]
     fn a_large_folder_without_a_cache_is_told_of_it() {

@@ -56,27 +56,39 @@ pub(crate) fn layers(run: &Path, moved: &[(String, String)]) -> Vec<SettingsLaye
     moved.iter().map(|(key, path)| SettingsLayer::path(&place, key, path)).collect()
 }
 
-/// The failure to read a run's files, with how to say where they are, if one is not where it was.
-pub(crate) fn or_moved(run: &Path, mut failure: Failure) -> Failure {
+/// The failure to read a run's files, with how to say where they are, if one is not where it was, or with
+/// where they are, if others have their names here.
+pub(crate) fn or_moved(run: &Path, failure: Failure) -> Failure {
+    if failure.exit_code != ExitCode::UserData {
+        return failure;
+    }
+    if let Some((_, there)) = same_name(run) {
+        return failure.or(&there);
+    }
     let layers = settings(run).unwrap_or_default();
     let is_kept = |key: &str| key == WEIGHTS && run.join(INITIAL).is_file();
     let is_lost =
         |key: &&str| !is_kept(key) && last_named(&layers, key).is_some_and(|path| !path.exists());
-    let lost = PATHS.iter().find(|key| is_lost(key));
-    if failure.exit_code == ExitCode::UserData
-        && let (Some(key), Some(problem)) = (lost, failure.problems.last_mut())
-    {
-        let help = problem.help.take().map(|help| format!("{help}; ")).unwrap_or_default();
-        let run = quoted_path(run);
-        problem.help =
-            Some(format!("{help}to say where it is now: recipes resume {run} --set {key}=PATH"));
+    match PATHS.iter().find(|key| is_lost(key)) {
+        Some(key) => failure.or(&format!(
+            "to say where it is now: recipes resume {} --set {key}=PATH",
+            quoted_path(run)
+        )),
+        None => failure,
     }
-    failure
 }
 
 /// The failure where the data of a run are others, if here its path leads to other files than where it was
 /// last run.
 pub(crate) fn of_same_name(run: &Path) -> Option<Failure> {
+    let (here, there) = same_name(run)?;
+    let message =
+        format!("`{}` here holds other data than those of `{}`", here.display(), run.display());
+    Some(Failure::new(ExitCode::UserData, message, there))
+}
+
+/// The data here that have the name of a run's own and are others, and what to do to have those.
+fn same_name(run: &Path) -> Option<(PathBuf, String)> {
     let config = document(run, &config_of(run).ok()?);
     let last_in = folder_of(run)?;
     let place = |path: &Path| fs::canonicalize(path).ok();
@@ -85,15 +97,12 @@ pub(crate) fn of_same_name(run: &Path) -> Option<Failure> {
     let content = |path: &Path| fs::read(path).ok();
     let is_copy = content(&here).is_some_and(|here| content(&there) == Some(here));
     (place(&here)? != place(&there)? && !is_copy).then(|| {
-        Failure::new(
-            ExitCode::UserData,
-            format!("`{}` here holds other data than those of `{}`", here.display(), run.display()),
-            format!(
-                "the run was last trained in `{}`, where `{}` is as well: give the command there",
-                last_in.display(),
-                here.display()
-            ),
-        )
+        let help = format!(
+            "the run was last trained in `{}`, where `{}` is as well: give the command there",
+            last_in.display(),
+            here.display()
+        );
+        (here, help)
     })
 }
 

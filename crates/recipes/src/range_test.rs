@@ -44,7 +44,9 @@ pub(crate) struct RangeTest {
     pub(crate) points: Vec<Point>,
     /// The learning rate at which the smoothed loss is lowest.
     pub(crate) lowest: Option<f64>,
-    /// A tenth of that: the highest safe rate.
+    /// Whether that is at the end, so that higher rates may be better.
+    pub(crate) still_falls: bool,
+    /// A tenth of the lowest, the highest safe rate, unless it was not tried.
     pub(crate) tenth_of_lowest: Option<f64>,
     /// The learning rate at which the smoothed loss falls fastest.
     pub(crate) steepest: Option<f64>,
@@ -208,7 +210,10 @@ impl RangeTest {
             range,
             broke_out,
             lowest: lowest.map(rate),
-            tenth_of_lowest: lowest.map(|index| rate(index) / 10.0),
+            still_falls: !broke_out && lowest.is_some_and(|index| index + reach >= points.len()),
+            tenth_of_lowest: lowest
+                .map(|index| rate(index) / 10.0)
+                .filter(|&tenth| tenth >= range.from),
             steepest: steepest.map(rate),
             points,
         }
@@ -330,6 +335,21 @@ mod tests {
         assert!(!test.broke_out && test.points.len() == 120);
         let steepest = test.steepest.unwrap().log10();
         assert!((-3.5..-2.5).contains(&steepest), "{steepest}");
+    }
+
+    #[test]
+    fn a_loss_that_still_falls_at_the_end_is_told() {
+        let falling = test(|exponent| 1.0 - 0.1 * exponent);
+        assert!(falling.still_falls && near(falling.tenth_of_lowest, -1.0));
+        let level = test(|exponent| {
+            2.0 - 1.5 / (1.0 + (-6.0 * (exponent + 3.0)).exp()) + (exponent + 6.0) / 1e3
+        });
+        assert!(!level.still_falls, "{:?}", level.lowest);
+        let narrow = Range { from: 0.1, ..RANGE };
+        let losses: Vec<(f64, f64)> =
+            (0..20).map(|step| (0.1 + f64::from(step) / 40.0, 1.0 - f64::from(step))).collect();
+        let narrow = RangeTest::of("test", narrow, &losses, false);
+        assert_eq!((narrow.still_falls, narrow.tenth_of_lowest), (true, None));
     }
 
     #[test]

@@ -31,7 +31,7 @@ mod fit;
 
 use std::{path::PathBuf, slice};
 
-use crate::{DataError, SharedFiles, TableSplits, shared, split, table};
+use crate::{DataError, Fractions, SharedFiles, TableSplits, shared, split, table};
 
 pub(crate) use self::error::column_setting;
 pub use self::{
@@ -42,13 +42,13 @@ pub use self::{
 
 /// Reads the training file and those named beside it, and encodes their rows.
 ///
-/// A validation file takes the place of rows held out from the training file.
+/// A validation or test file takes the place of rows held out from the training file.
 ///
 /// # Errors
 ///
 /// Where a file is a pipe, cannot be read, or is not a valid table of samples.
 pub fn read_csv(options: &CsvOptions, seed: u64) -> Result<TableSplits, DataError> {
-    split::check_fraction(options.validation)?;
+    Fractions { validation: options.validation, test: options.test }.check()?;
     let files = [
         slice::from_ref(&options.path),
         options.validation_path.as_slice(),
@@ -60,16 +60,15 @@ pub fn read_csv(options: &CsvOptions, seed: u64) -> Result<TableSplits, DataErro
     let schema = schema::infer(options)?;
     let records = records::read(options, &schema)?;
 
-    let fraction = if options.validation_path.is_some() { 0.0 } else { options.validation };
-    let (train_rows, held_out) = split::hold_out_rows(
-        options.hold_out,
-        &records.classes(),
-        records.groups.as_deref(),
-        fraction,
-        seed,
-    )?;
+    let unless = |path: &Option<PathBuf>, share: f64| if path.is_some() { 0.0 } else { share };
+    let fractions = Fractions {
+        validation: unless(&options.validation_path, options.validation),
+        test: unless(&options.test_path, options.test),
+    };
+    let (classes, groups) = (records.classes(), records.groups.as_deref());
+    let parts = split::hold_out_rows(options.hold_out, &classes, groups, fractions, seed)?;
 
-    let preprocessing = fit::fit(&schema, &records, &train_rows, options);
+    let preprocessing = fit::fit(&schema, &records, &parts.train, options);
     if preprocessing.width() == 0 {
         let (path, target) = (options.path.clone(), schema.target.name);
         return Err(CsvError::NoFeatures { path, target, dropped: preprocessing.dropped() }.into());
@@ -87,19 +86,21 @@ pub fn read_csv(options: &CsvOptions, seed: u64) -> Result<TableSplits, DataErro
     };
     let encode =
         |rows: &[usize]| fit::encode(&records, &preprocessing, &schema, rows, &options.path);
-    let validation = match (&options.validation_path, held_out) {
-        (Some(path), _) => Some(other(path)?),
-        (None, Some(rows)) => Some(encode(&rows)?),
-        (None, None) => None,
+    let mut held_out = |path: &Option<PathBuf>, rows: Option<Vec<usize>>| match (path, rows) {
+        (Some(path), _) => other(path).map(Some),
+        (None, rows) => rows.map(|rows| encode(&rows)).transpose(),
     };
-    let test = options.test_path.as_ref().map(other).transpose()?;
-    let train = encode(&train_rows)?;
-    let rows = |path: &Option<PathBuf>| match path {
+    let validation = held_out(&options.validation_path, parts.validation)?;
+    let test = held_out(&options.test_path, parts.test)?;
+    let train = encode(&parts.train)?;
+    let rows = |path: &Option<PathBuf>, held_out: &str| match path {
         Some(path) => format!("rows of `{}`", path.display()),
-        None => "held-out rows".to_owned(),
+        None => held_out.to_owned(),
     };
-    let held_out =
-        [(rows(&options.validation_path), &validation), (rows(&options.test_path), &test)];
+    let held_out = [
+        (rows(&options.validation_path, "held-out rows"), &validation),
+        (rows(&options.test_path, "rows held out to test on"), &test),
+    ];
     let leave_out = |name: &str| format!("`{}` leaves it out", column_setting(name, "drop"));
     notes.extend(table::notes_on_splits(&preprocessing, &train, held_out, &leave_out));
     Ok(TableSplits { train, validation, test, preprocessing, notes, shared, skipped })

@@ -28,6 +28,8 @@ pub struct CsvOptions {
     pub on_missing_target: OnMissingTarget,
     /// The fraction of rows held out for validation, where there is no `validation_path`.
     pub validation: f64,
+    /// The fraction of rows held out to test on, where there is no `test_path`.
+    pub test: f64,
     /// Which rows these are.
     pub hold_out: HoldOut,
     /// The column whose values name groups of rows, such as a patient's, which are held out or trained on
@@ -53,6 +55,7 @@ impl CsvOptions {
             missing: Vec::new(),
             on_missing_target: OnMissingTarget::default(),
             validation: 0.0,
+            test: 0.0,
             hold_out: HoldOut::default(),
             group: None,
             validation_path: None,

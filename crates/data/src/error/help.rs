@@ -50,13 +50,17 @@ impl DataError {
             ),
             Self::NotBinary { .. } => "set `data.task` to \"multiclass\" or leave it out".into(),
             Self::FarTarget { .. } => "correct the target, or train on rows like this one".into(),
-            Self::OneSampleEach => "add samples, or set `data.validation` to 0".into(),
+            Self::OneSampleEach => "add samples, or hold none out: `data.validation=0`, and likewise `data.test`".into(),
             Self::NotFinite { .. } => "leave such rows out, or put a number in its place".into(),
             Self::OneGroup => {
-                "name another column by `data.group`, or set `data.validation` to 0".into()
+                "name another column by `data.group`, or hold none out: `data.validation=0`, and \
+                 likewise `data.test`"
+                    .into()
             }
             Self::Fraction { .. } => {
-                "set `data.validation` to 0.1, for example, or to 0 for none".into()
+                "set `data.validation` to 0.1, for example, or to 0 for none, and likewise `data.test`; \
+                 some samples must be left to train on"
+                    .into()
             }
             Self::NothingToMake { .. } => "ask for at least one of each".into(),
             Self::LabelOutOfRange { classes, .. } => {

@@ -4,7 +4,7 @@ use std::{collections::HashMap, path};
 
 use super::PreparedImages;
 use crate::{
-    ImageSource,
+    ImageSource, Parts, SharedFiles,
     count::counted,
     shared::{self, Known, OF_A_FOLDER},
 };
@@ -59,16 +59,18 @@ impl PreparedImages {
         images.map(|image| self.folder().path(image).display())
     }
 
-    /// What the user should know where images that are held out are copies of some that are trained on.
-    ///
-    /// - `trained`, `held_out`: places of images
-    pub fn note_on_copies(&self, trained: &[usize], held_out: &[usize]) -> Option<String> {
+    /// What the user should know where images that are held out are copies of others, a sentence for each
+    /// two splits.
+    pub fn notes_on_copies(&self, parts: &Parts) -> Vec<String> {
         let (folder, hashes) = (self.folder(), self.folder().known_hashes());
         let hash = |image: usize| hashes.get(image).and_then(Option::as_deref);
         let known = |images: &[usize]| -> Vec<Known<'_>> {
             images.iter().map(|&image| (folder.path(image), hash(image))).collect()
         };
-        Some(shared::find(OF_A_FOLDER, [&known(trained), &known(held_out), &[]]).pop()?.note())
+        let known_of = |images: &Option<Vec<usize>>| images.as_deref().map_or(Vec::new(), known);
+        let (validation, test) = (known_of(&parts.validation), known_of(&parts.test));
+        let shared = shared::find(OF_A_FOLDER, [&known(&parts.train), &validation, &test]);
+        shared.iter().map(SharedFiles::note).collect()
     }
 }
 
@@ -77,7 +79,7 @@ mod tests {
     use std::fs;
 
     use crate::{
-        ImageShape,
+        ImageShape, Parts,
         image_folder::{ImageFolderOptions, open_image_folder},
         picture, silent,
     };
@@ -98,7 +100,8 @@ mod tests {
         let (trained, held_out) = (0..pictures.len() - 2, pictures.len() - 2..pictures.len());
         let [trained, held_out] = [trained, held_out].map(Vec::from_iter);
         let shown = |note: String| note.replace(&format!("{}/", folder.path().display()), "");
-        let copies = images.note_on_copies(&trained, &held_out);
+        let parts = Parts { train: trained, validation: Some(held_out), test: None };
+        let copies = images.notes_on_copies(&parts).pop();
         [images.note_on_labels(), copies, images.note_on_repeats()].map(|note| note.map(shown))
     }
 

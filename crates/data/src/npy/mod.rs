@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 
 use self::{array::Array, target::Plan};
 use crate::{
-    Column, ColumnKind, DataError, HoldOut, SharedFiles, Table, TablePreprocessing, TableSplits,
-    TargetKind, Targets, Task,
+    Column, ColumnKind, DataError, Fractions, HoldOut, SharedFiles, Table, TablePreprocessing,
+    TableSplits, TargetKind, Targets, Task,
     count::grouped,
     files::Folder,
     preprocess::{FAR, standardise, standardise_target},
@@ -40,6 +40,8 @@ pub struct NpyOptions {
     pub task: Option<Task>,
     /// The fraction of samples held out for validation, if there are no files for it.
     pub validation: f64,
+    /// The fraction of samples held out to test on, if there are no files for it.
+    pub test: f64,
     /// Which samples these are.
     pub hold_out: HoldOut,
 }
@@ -47,7 +49,13 @@ pub struct NpyOptions {
 impl NpyOptions {
     /// A folder of which everything else is inferred, and nothing is held out.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), task: None, validation: 0.0, hold_out: HoldOut::default() }
+        Self {
+            path: path.into(),
+            task: None,
+            validation: 0.0,
+            test: 0.0,
+            hold_out: HoldOut::default(),
+        }
     }
 }
 
@@ -60,7 +68,7 @@ impl NpyOptions {
 ///
 /// Where a file is missing, damaged, or does not fit the others; names it, and the row.
 pub fn read_npy(options: &NpyOptions, seed: u64) -> Result<TableSplits, DataError> {
-    split::check_fraction(options.validation)?;
+    Fractions { validation: options.validation, test: options.test }.check()?;
     let folder = Folder::open(&options.path)?;
     let arrays =
         find_pair(&folder, "")?.ok_or_else(|| folder.missing(&["features.npy".to_owned()]))?;
@@ -68,34 +76,35 @@ pub fn read_npy(options: &NpyOptions, seed: u64) -> Result<TableSplits, DataErro
     let plan = Plan::new(&targets, options.task)?;
     let samples = Samples::new([features, targets], &plan)?;
     let [validation, test] = [find_pair(&folder, "validation_")?, find_pair(&folder, "test_")?];
-    let is_ignored = validation.is_some() && options.hold_out != HoldOut::default();
     let of =
         |split: &Option<[PathBuf; 2]>| split.iter().map(|[features, _]| features.clone()).collect();
     let files: [Vec<PathBuf>; 3] = [vec![arrays[0].clone()], of(&validation), of(&test)];
     let shared = shared::find_files(shared::OF_A_FOLDER, files.each_ref().map(Vec::as_slice));
 
-    let fraction = if validation.is_some() { 0.0 } else { options.validation };
-    let (train_rows, held_out) =
-        split::hold_out_rows(options.hold_out, &samples.labels, None, fraction, seed)?;
-    let preprocessing = learn(&samples, &train_rows, &plan);
-    let train = samples.encode(&train_rows, &preprocessing)?;
-    let held_out = held_out.map(|rows| samples.encode(&rows, &preprocessing)).transpose()?;
+    let unless = |files: &Option<_>, share: f64| if files.is_some() { 0.0 } else { share };
+    let fractions = Fractions {
+        validation: unless(&validation, options.validation),
+        test: unless(&test, options.test),
+    };
+    let ignored = ignored(options, fractions, test.is_some());
+    let parts = split::hold_out_rows(options.hold_out, &samples.labels, None, fractions, seed)?;
+    let preprocessing = learn(&samples, &parts.train, &plan);
+    let train = samples.encode(&parts.train, &preprocessing)?;
+    let held_out = [parts.validation, parts.test]
+        .map(|rows| rows.map(|rows| samples.encode(&rows, &preprocessing)).transpose());
     drop(samples); // larger than the tables
 
     let other = |arrays: [PathBuf; 2]| -> Result<Table, DataError> {
         let samples = Samples::new(read_pair(&arrays)?, &plan)?;
         samples.encode(&samples.all(), &preprocessing)
     };
-    let validation = validation.map(other).transpose()?.or(held_out);
-    let test = test.map(other).transpose()?;
+    let [validate, measure] = held_out;
+    let validation = validation.map(other).transpose()?.or(validate?);
+    let test = test.map(other).transpose()?.or(measure?);
     let may_be_classes = matches!(plan, Plan::Regression { may_be_classes: true });
     let mut notes: Vec<String> = shared.iter().map(SharedFiles::note).collect();
     notes.push(target_note(&preprocessing, options.task, may_be_classes));
-    if is_ignored {
-        notes.push(
-            "`data.hold_out` has no effect: the folder has samples to validate on".to_owned(),
-        );
-    }
+    notes.extend(ignored);
     let constant =
         |column: &&Column| matches!(column.kind, ColumnKind::Numeric { deviation: 0.0, .. });
     let constant: Vec<&Column> = preprocessing.columns.iter().filter(constant).collect();
@@ -114,6 +123,21 @@ pub fn read_npy(options: &NpyOptions, seed: u64) -> Result<TableSplits, DataErro
     let leave_out = |_: &str| "leave it out of the arrays".to_owned();
     notes.extend(notes_on_splits(&preprocessing, &train, held_out, &leave_out));
     Ok(TableSplits { train, validation, test, preprocessing, notes, shared, skipped: 0 })
+}
+
+/// What the user should know of settings that have no effect, since the folder has other samples.
+///
+/// - `fractions`: what is held out
+fn ignored(options: &NpyOptions, fractions: Fractions, has_test: bool) -> Vec<String> {
+    let nothing = fractions == Fractions::default();
+    let settings = [
+        (nothing && options.hold_out != HoldOut::default(), "data.hold_out", "validate"),
+        (has_test && options.test != 0.0, "data.test", "test"),
+    ];
+    let ignored = settings.into_iter().filter(|&(is_ignored, ..)| is_ignored);
+    ignored
+        .map(|(_, key, to)| format!("`{key}` has no effect: the folder has samples to {to} on"))
+        .collect()
 }
 
 /// Whether a file is called as arrays are.

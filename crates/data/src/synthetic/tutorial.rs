@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use super::numpy::LegacyRandomState;
 use crate::{
-    DataError, Table, TablePreprocessing, TableSplits, TargetKind, Targets, split, table::matrix,
+    DataError, Fractions, Table, TablePreprocessing, TableSplits, TargetKind, Targets, hold_out,
+    table::matrix,
 };
 
 /// The tutorial calls `numpy.random.seed(0)`.
@@ -26,6 +27,8 @@ pub struct SyntheticOptions {
     pub labels: Labels,
     /// The fraction of samples held out for validation.
     pub validation: f64,
+    /// The fraction of samples held out to test on.
+    pub test: f64,
 }
 
 /// What the labels of a synthetic table follow.
@@ -41,8 +44,9 @@ pub enum Labels {
 
 /// Makes a table and holds out some of it.
 pub fn read_synthetic(options: &SyntheticOptions, seed: u64) -> Result<TableSplits, DataError> {
-    let &SyntheticOptions { samples, features, labels, validation } = options;
-    split::check_fraction(validation)?;
+    let &SyntheticOptions { samples, features, labels, validation, test } = options;
+    let fractions = Fractions { validation, test };
+    fractions.check()?;
     if samples == 0 || features == 0 {
         return Err(DataError::NothingToMake { samples, features });
     }
@@ -50,15 +54,15 @@ pub fn read_synthetic(options: &SyntheticOptions, seed: u64) -> Result<TableSpli
         Labels::Random => random_labels(samples, features)?,
         Labels::Linear => linear_labels(samples, features, seed)?,
     };
-    let (train, held_out) = match split::hold_out(table.targets.labels(), validation, seed)? {
-        (train, Some(held_out)) => (table.select(&train)?, Some(table.select(&held_out)?)),
-        (_, None) => (table, None),
-    };
+    let parts = hold_out(table.targets.labels(), fractions, seed)?;
+    let held_out = |rows: Option<Vec<usize>>| rows.map(|rows| table.select(&rows)).transpose();
+    let (validation, test) = (held_out(parts.validation)?, held_out(parts.test)?);
+    let train = if parts.train.len() == samples { table } else { table.select(&parts.train)? };
     Ok(TableSplits {
         shared: Vec::new(),
         train,
-        validation: held_out,
-        test: None,
+        validation,
+        test,
         preprocessing: TablePreprocessing::of_numbers(
             // Normal as they are: nothing is learnt from them.
             std::iter::repeat_n((0.0, 1.0), features),
@@ -114,7 +118,7 @@ mod tests {
     use super::*;
 
     fn options(labels: Labels, validation: f64) -> SyntheticOptions {
-        SyntheticOptions { samples: 1000, features: 20, labels, validation }
+        SyntheticOptions { samples: 1000, features: 20, labels, validation, test: 0.0 }
     }
 
     #[test]
@@ -165,14 +169,19 @@ mod tests {
     #[test]
     fn impossible_tables_are_refused() {
         let check = |samples, features, validation, expected: &str| {
-            let options =
-                SyntheticOptions { samples, features, labels: Labels::Random, validation };
+            let options = SyntheticOptions {
+                samples,
+                features,
+                labels: Labels::Random,
+                validation,
+                test: 0.0,
+            };
             assert_eq!(read_synthetic(&options, 0).unwrap_err().to_string(), expected);
         };
         check(0, 3, 0.0, "a table of 0 samples and 3 features is empty");
-        check(10, 3, 1.0, "a validation fraction of 1 is not within 0 and 1");
-        check(10, 3, f64::NAN, "a validation fraction of NaN is not within 0 and 1");
-        check(1, 3, 0.5, "no class has two samples, so none can be held out for validation");
+        check(10, 3, 1.0, "a fraction of 1 to hold out is not within 0 and 1");
+        check(10, 3, f64::NAN, "a fraction of NaN to hold out is not within 0 and 1");
+        check(1, 3, 0.5, "no class has a sample to spare, so none can be held out");
         let rows = usize::MAX;
         check(rows, 3, 0.0, &format!("{rows} samples of 3 features do not fit in memory"));
     }

@@ -95,20 +95,22 @@ impl<'a> From<&'a Text> for Part<'a> {
     }
 }
 
-/// Splits the text unless there is another one to validate on, learns the vocabulary, and encodes
-/// all parts.
+/// Splits the text unless there are others to validate and to test on, learns the vocabulary, and
+/// encodes all parts.
 pub(super) fn encode(texts: &Texts, options: &TextOptions) -> Result<Corpus, TextError> {
     let Text { content, name, .. } = &texts.text;
-    let (train, validation) = match &texts.validation {
-        Some(validation) => (Part::from(&texts.text), Some(validation.into())),
-        None if options.validation == 0.0 => (Part::from(&texts.text), None),
-        None => {
-            let (front, end) = divide(content, options.tokens, options.validation);
-            let train = Part { text: front, name: format!("the training part of {name}") };
-            let validation = Part { text: end, name: format!("the validation part of {name}") };
-            (train, Some(validation))
-        }
+    let fractions = options.fractions(texts.validation.is_some(), texts.test.is_some());
+    let (front, test) = cut(content, options.tokens, fractions.test);
+    let (front, validation) = cut(front, options.tokens, fractions.validation_of_rest());
+    let part = |text, part: &str| Part { text, name: format!("the {part} part of {name}") };
+    let train = match front.len() == content.len() {
+        true => Part::from(&texts.text),
+        false => part(front, "training"),
     };
+    let (validation, test) =
+        (validation.map(|end| part(end, "validation")), test.map(|end| part(end, "test")));
+    let validation = texts.validation.as_ref().map(Part::from).or(validation);
+    let test = texts.test.as_ref().map(Part::from).or(test);
 
     let vocabulary = match (&options.known, options.tokens) {
         (Some(known), _) => known.clone(),
@@ -142,13 +144,22 @@ pub(super) fn encode(texts: &Texts, options: &TextOptions) -> Result<Corpus, Tex
     let mut encode = |part: Part| part.encode(&vocabulary, options.sequence_length, &mut notes);
     let train = encode(train)?;
     let validation = validation.map(&mut encode).transpose()?;
-    let test = texts.test.as_ref().map(|test| encode(test.into())).transpose()?;
+    let test = test.map(encode).transpose()?;
     Ok(Corpus { train, validation, test, vocabulary, notes, shared: Vec::new() })
 }
 
-/// Cuts a text so that the fraction `validation` of its tokens is in the second part.
-fn divide(content: &[u8], kind: TokenKind, validation: f64) -> (&[u8], &[u8]) {
-    let before = |tokens: usize| (tokens as f64 * (1.0 - validation)) as usize;
+/// The front of a text, and the end that is held out, none for a fraction of 0.
+fn cut(content: &[u8], kind: TokenKind, fraction: f64) -> (&[u8], Option<&[u8]>) {
+    if fraction == 0.0 {
+        return (content, None);
+    }
+    let (front, end) = divide(content, kind, fraction);
+    (front, Some(end))
+}
+
+/// Cuts a text so that this fraction of its tokens is in the second part.
+fn divide(content: &[u8], kind: TokenKind, fraction: f64) -> (&[u8], &[u8]) {
+    let before = |tokens: usize| (tokens as f64 * (1.0 - fraction)) as usize;
     let end = match kind {
         TokenKind::Characters => {
             let text = text_of(content);
@@ -263,6 +274,21 @@ mod tests {
         let text =
             Text { content: text.to_owned().into_bytes().into(), name: "x".into(), note: None };
         super::encode(&Texts { text, validation: None, test: None }, options)
+    }
+
+    #[test]
+    fn the_very_end_is_to_test_on() {
+        let shares =
+            TextOptions { validation: 0.25, test: 0.5, ..options(TokenKind::Characters, 0, 1) };
+        let corpus = encode("ababbbaaaa", &shares).unwrap();
+        let [validation, test] = [corpus.validation, corpus.test].map(Option::unwrap);
+        let text = |tokens: &Tokens| {
+            let mut ids = vec![0; tokens.len()];
+            tokens.read(0, &mut ids);
+            corpus.vocabulary.decode(&ids)
+        };
+        assert_eq!([&corpus.train, &validation, &test].map(text), ["ab", "abb", "baaaa"]);
+        assert_eq!(corpus.notes[2], "the test part of x has 5 tokens");
     }
 
     #[test]

@@ -6,6 +6,7 @@ use memchr::memmem;
 use rayon::prelude::*;
 
 use super::{TextOptions, files};
+use crate::Fractions;
 
 /// Files of a text that are part of what a network was trained on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,9 +27,10 @@ pub fn known_text(given: &Path, options: &TextOptions) -> Option<KnownText> {
         String::from_utf8(text).ok()
     };
     let own = read(options.path.as_deref()?)?;
-    // The end is held out to validate.
-    let held_out = if options.validation_path.is_some() { 0.0 } else { options.validation };
-    let trained = (1.0 - held_out) * own.len() as f64;
+    // The end is held out.
+    let has = [&options.validation_path, &options.test_path].map(Option::is_some);
+    let Fractions { validation, test } = options.fractions(has[0], has[1]);
+    let trained = (1.0 - validation - test) * own.len() as f64;
     let files = files::list(given).ok()?;
     let search = |file: &PathBuf| {
         let text = read(file).unwrap_or_default();

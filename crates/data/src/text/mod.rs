@@ -34,7 +34,7 @@ mod windows;
 use std::path::{Path, PathBuf};
 
 use self::corpus::{Text, Texts};
-use crate::{DataError, SharedFiles, Vocabulary, shared, split};
+use crate::{DataError, Fractions, SharedFiles, Vocabulary, shared};
 
 pub use self::{
     corpus::Corpus,
@@ -76,7 +76,7 @@ pub fn read_text(options: &TextOptions) -> Result<Corpus, DataError> {
     if options.sequence_length == 0 {
         return Err(TextError::NoSequence.into());
     }
-    split::check_fraction(options.validation)?;
+    Fractions { validation: options.validation, test: options.test }.check()?;
     let list = |path: &Option<PathBuf>| path.as_deref().map_or(Ok(Vec::new()), files::list);
     let files = [list(&options.path)?, list(&options.validation_path)?, list(&options.test_path)?];
     let shared = shared::find_files(shared::OPTIONS, files.each_ref().map(Vec::as_slice));

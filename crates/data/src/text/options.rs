@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::{TokenKind, Vocabulary};
+use crate::{Fractions, TokenKind, Vocabulary};
 
 /// What the user says about a text; what is left out is as in the tutorial.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,12 +19,24 @@ pub struct TextOptions {
     pub known: Option<Vocabulary>,
     /// Tokens in a window.
     pub sequence_length: usize,
-    /// The fraction of tokens at the end that is held out.
+    /// The fraction of tokens at the end that is held out to validate on.
     pub validation: f64,
+    /// The fraction of tokens after these, at the very end, that is held out to test on.
+    pub test: f64,
     /// A file or folder to validate on, instead of the end of the text.
     pub validation_path: Option<PathBuf>,
-    /// A file or folder that is only measured.
+    /// A file or folder that is only measured, instead of the end of the text.
     pub test_path: Option<PathBuf>,
+}
+
+impl TextOptions {
+    /// What is held out of the text itself, for splits that have no text of their own.
+    pub(super) fn fractions(&self, has_validation: bool, has_test: bool) -> Fractions {
+        Fractions {
+            validation: if has_validation { 0.0 } else { self.validation },
+            test: if has_test { 0.0 } else { self.test },
+        }
+    }
 }
 
 impl Default for TextOptions {
@@ -36,6 +48,7 @@ impl Default for TextOptions {
             known: None,
             sequence_length: 20,
             validation: 0.1,
+            test: 0.0,
             validation_path: None,
             test_path: None,
         }

@@ -72,7 +72,7 @@ fn groups_that_cannot_be() {
     let set = |_: &Path, options: &mut CsvOptions| {
         (options.validation, options.group) = (0.2, Some("patient".to_owned()));
     };
-    let error = "all rows are of one group, so none can be held out for validation";
+    let error = "the rows are of too few groups to hold one out";
     check(&[("a.csv", one.as_bytes())], set, error, "data.group");
 }
 
@@ -82,7 +82,7 @@ fn splits_that_are_too_small() {
     check(
         &[("a.csv", two)],
         |_, options| options.validation = 0.5,
-        "no class has two samples, so none can be held out for validation",
+        "no class has a sample to spare, so none can be held out",
         "data.validation",
     );
     // However many they are.
@@ -90,11 +90,11 @@ fn splits_that_are_too_small() {
     check(
         &[("a.csv", format!("x,y\n{many}").as_bytes())],
         |_, options| (options.validation, options.task) = (0.2, Some(Task::Multiclass)),
-        "no class has two samples, so none can be held out for validation",
+        "no class has a sample to spare, so none can be held out",
         "data.validation",
     );
     for fraction in [1.0, -0.1, f64::NAN] {
-        let error = format!("a validation fraction of {fraction} is not within 0 and 1");
+        let error = format!("a fraction of {fraction} to hold out is not within 0 and 1");
         check(&[("a.csv", two)], |_, o| o.validation = fraction, &error, "0.1");
     }
 }

@@ -395,12 +395,12 @@ fn options_that_do_not_fit() {
         check(read, &with("targets.npy", targets), error, help);
     };
     let two = || integers(&[0, 1, 0]);
-    let fraction = "a validation fraction of 1 is not within 0 and 1";
+    let fraction = "a fraction of 1 to hold out is not within 0 and 1";
     check(two(), |options| options.validation = 1.0, fraction, "data.validation");
     check(
         integers(&[0, 1, 2]),
         |options| (options.validation, options.task) = (0.5, Some(Task::Multiclass)),
-        "no class has two samples, so none can be held out for validation",
+        "no class has a sample to spare, so none can be held out",
         "data.validation",
     );
     check(

@@ -21,9 +21,9 @@ use super::{
     printer::{Printed, Printer},
 };
 use crate::{
-    ExitCode, Failure,
+    Failure,
     console::{Console, ProgressMode},
-    evaluation::{ClassScores, EvaluationReport, examine, predict_each},
+    evaluation::{ClassScores, Evaluated, EvaluationReport},
     image_set::Progress,
     names::shortened,
     numbers::{counted, measure, ordered, percent},
@@ -64,13 +64,13 @@ pub(super) fn run(
     let path = model_of(&arguments.run)?;
     let (device, _) = device::open()?;
     let model = model_rounded(&path, arguments.precision, &device)?;
-    let data = arguments.data.as_deref();
     let mut console = Console::new(progress);
     let mut progress = console.progress();
+    let evaluated = Evaluated::open(&arguments.run, &model, arguments.data.as_deref())?;
     if arguments.csv {
-        return print_each(arguments, &model, &mut progress, output);
+        return print_each(&evaluated, &model.description().classes, &mut progress, output);
     }
-    let report = examine(&arguments.run, &model, data, &device, &mut progress)?.report;
+    let report = evaluated.examine(&device, &mut progress)?.report;
     let unit = match model.description().input() {
         InputKind::Text => "token",
         InputKind::Rows | InputKind::Images => "sample",
@@ -82,21 +82,15 @@ pub(super) fn run(
 const TARGET: &str = "target";
 
 fn print_each(
-    arguments: &EvalArguments,
-    model: &Model<Selected>,
+    evaluated: &Evaluated<'_>,
+    classes: &[String],
     progress: &mut Progress<'_>,
     output: &Output,
 ) -> Result<(), Failure> {
-    if output.json {
-        let help = "leave one of them out";
-        return Err(Failure::new(ExitCode::Usage, "`--csv` and `--json` cannot be combined", help));
-    }
-    let classes = model.description().classes.as_slice();
     let keep = [TARGET.to_owned()];
     let printed = Printed { csv: true, top: classes.len(), classes, deviation: 0.0, keep: &keep };
     let mut printer = Printer::new(output, printed)?;
-    let data = arguments.data.as_deref();
-    let notes = predict_each(&arguments.run, model, data, progress, &mut |input, truth, found| {
+    let notes = evaluated.predict_each(progress, &mut |input, truth, found| {
         printer.print(input, vec![truth], found)
     })?;
     printer.flush()?;

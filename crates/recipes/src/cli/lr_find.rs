@@ -82,15 +82,21 @@ fn setting(layers: &[&SettingsLayer], key: &str) -> String {
     layers.iter().rev().find_map(|layer| layer.value(key)).unwrap_or_default()
 }
 
-/// What to do where no learning rate made the loss fall.
+const LOWER: &str = "the loss never fell, and rose at the end: lower `--from` or raise `--steps`";
+
+/// What to do where no learning rate is to be tried.
 fn why_none(test: &RangeTest, layers: &[&SettingsLayer]) -> &'static str {
     let setting = |key| setting(layers, key);
     let losses: Vec<f64> = test.points.iter().map(|point| point.smoothed).collect();
-    if setting("data.source") == "synthetic" && setting("data.labels") == "random" {
+    if test.still_falls {
+        "no tried learning rate is a tenth of that with the lowest loss: raise `--to`"
+    } else if test.broke_out {
+        LOWER
+    } else if setting("data.source") == "synthetic" && setting("data.labels") == "random" {
         "the loss never fell: labels that are drawn at random are learnt by heart, in thousands of steps; \
          `--set data.labels=linear` draws some that can be told from the features"
-    } else if test.broke_out || rises(&losses) {
-        "the loss never fell, and rose at the end: lower `--from` or raise `--steps`"
+    } else if rises(&losses) {
+        LOWER
     } else {
         "the loss never fell: raise `--to` or `--steps`"
     }
@@ -181,6 +187,9 @@ fn describe(
     for (what, rate) in suggestions.iter().filter_map(|(what, rate)| Some((what, (*rate)?))) {
         text += &format!("  {:>8}  {what}\n", exponential(rate));
     }
+    if test.still_falls {
+        text += "the loss was lowest at the end: higher rates may be better, raise `--to` to see\n";
+    }
     match tried {
         Ok(ToTry { settings, peak }) => {
             text += &format!(
@@ -238,6 +247,7 @@ mod tests {
             broke_out: true,
             points: [2.0, 1.5, 1.0, 40.0].into_iter().enumerate().map(point).collect(),
             lowest: Some(1e-2),
+            still_falls: false,
             tenth_of_lowest: Some(1e-3),
             steepest: Some(1e-3),
         };
@@ -256,6 +266,7 @@ mod tests {
             broke_out: false,
             points: Vec::new(),
             lowest: Some(1e-1),
+            still_falls: false,
             tenth_of_lowest: Some(1e-2),
             steepest: Some(3e-2),
         };

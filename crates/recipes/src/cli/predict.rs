@@ -14,7 +14,7 @@ use data::{
     image_folder::{image_files_in, read_image},
     npy::{is_npy, read_npy_rows},
 };
-use inference::{InputKind, Model};
+use inference::{IMAGES_AT_A_TIME, InputKind, Model, ROWS_AT_A_TIME};
 use rayon::prelude::*;
 
 use super::{
@@ -49,17 +49,8 @@ pub(super) struct PredictArguments {
     probabilities: bool,
 }
 
-/// Rows that are read and predicted at a time.
-const ROWS_AT_A_TIME: usize = 4096;
-/// Images that are decoded and predicted at a time.
-const IMAGES_AT_A_TIME: usize = 64;
-
 pub(super) fn run(arguments: &PredictArguments, output: &Output) -> Result<(), Failure> {
     let &PredictArguments { csv, top, probabilities, .. } = arguments;
-    if csv && output.json {
-        let help = "leave one of them out";
-        return Err(Failure::new(ExitCode::Usage, "`--csv` and `--json` cannot be combined", help));
-    }
     let unless_told = if output.json || probabilities { usize::MAX } else { 1 };
     let top = top.map_or(unless_told, |top| top as usize);
     let path = model_of(&arguments.run)?;

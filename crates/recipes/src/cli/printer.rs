@@ -69,6 +69,10 @@ pub(super) struct Printer<'a> {
 
 impl<'a> Printer<'a> {
     pub(super) fn new(output: &'a Output, printed: Printed<'a>) -> Result<Self, Failure> {
+        if printed.csv && output.json {
+            let message = "`--csv` and `--json` cannot be combined";
+            return Err(Failure::new(ExitCode::Usage, message, "leave one of them out"));
+        }
         refuse_twice(printed.keep)?;
         let columns = columns(&printed);
         Ok(Self { output, printed, lines: String::new(), columns, headed: false, help: None })

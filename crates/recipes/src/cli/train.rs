@@ -106,13 +106,13 @@ pub(super) fn or_resume(mut failure: Failure, directory: &Path, console: &Consol
     let newest = if is_told { None } else { newest_step(&directory.join(CHECKPOINTS)) };
     // A failure before the run began has nothing to do with its checkpoints.
     let step = newest.filter(|_| console.has_begun());
-    if let (Some(step), Some(problem)) = (step, failure.problems.last_mut()) {
-        let help = problem.help.take().map(|help| format!("{help}; ")).unwrap_or_default();
-        let run = quoted_path(directory);
-        let resume = format!("to resume the run from step {step}: recipes resume {run}");
-        problem.help = Some(help + &resume);
+    match step {
+        Some(step) => failure.or(&format!(
+            "to resume the run from step {step}: recipes resume {}",
+            quoted_path(directory)
+        )),
+        None => failure,
     }
-    failure
 }
 
 /// A run that was interrupted, as JSON.

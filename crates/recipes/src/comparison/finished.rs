@@ -105,9 +105,11 @@ pub(super) fn seed_chooses_samples(settings: &BTreeMap<String, Value>) -> bool {
         Some("text") => false,
         Some("synthetic") => true,
         _ => {
-            let share = settings.get("data.validation").and_then(Value::as_f64);
+            let share = |key: &str| settings.get(key).and_then(Value::as_f64);
             let is_last = settings.get("data.hold_out").is_some_and(|which| which == "last");
-            share != Some(0.0) && !is_last && !settings.contains_key("data.validation_path")
+            let validates = share("data.validation") != Some(0.0)
+                && !settings.contains_key("data.validation_path");
+            (validates || share("data.test").is_some_and(|share| share > 0.0)) && !is_last
         }
     }
 }
@@ -163,6 +165,7 @@ mod tests {
             (of("data.validation", json!(0.0)), 2),
             (of("data.validation_path", json!("held_out.csv")), 2),
             (of("data.hold_out", json!("last")), 2),
+            ([of("data.validation", json!(0.0)), of("data.test", json!(0.1))].concat(), 1),
             (of("data.group", json!("patient")), 1),
         ];
         for (settings, rows) in cases {

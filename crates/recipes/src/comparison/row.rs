@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// The settings that say what is learnt, beside the paths of the data.
-const TASK: [&str; 10] = [
+const TASK: [&str; 11] = [
     "data.source",
     "data.drawing",
     "data.group",
@@ -20,6 +20,7 @@ const TASK: [&str; 10] = [
     "data.labels",
     "data.target",
     "data.task",
+    "data.test",
     "data.tokens",
     "data.validation",
     "data.vocabulary",

@@ -1,43 +1,50 @@
 //! Images, measured.
 
-use std::{path::Path, sync::Arc};
+use std::sync::Arc;
 
-use backend::{Selected, device::Device};
-use data::{DataError, ImageShape, ImageSource, image_folder::note_on_known_images, picture};
-use inference::Model;
+use backend::device::Device;
+use data::{
+    DataError, ImageShape, ImageSource, SharedFiles,
+    cifar10::read_cifar10_test,
+    hold_out,
+    idx::read_idx_test,
+    image_folder::{
+        ImageFolderOptions, ImageFolderSplits, OnBadImage, note_on_known_images, open_image_folder,
+        shared_images,
+    },
+    picture,
+};
+use inference::IMAGES_AT_A_TIME;
 use rayon::prelude::*;
 use serde::de::IgnoredAny;
 use training::Group;
 
 use super::{
-    Each, EvaluationReport, Examined, check_same_data, mistakes::Sample, nothing_held_out,
-    or_elsewhere, tally::Tally,
+    Each, Evaluated, EvaluationReport, Examined, GIVEN, Measured, mistakes::Sample, tally::Tally,
 };
 use crate::{
     ExitCode, Failure,
-    config::{ImageConfig, ImageOrigin},
+    config::{ImageConfig, ImageData, ImageOrigin},
     image_evaluation::ImageEvaluation,
-    image_set::{GivenImages, Progress, read_given, read_held_out},
+    image_set::{
+        Found, IN_MEMORY_BYTES, ImageSet, Progress, bytes, decode, fit, hash, hashes,
+        note_on_cache, notes_on_skipped,
+    },
 };
 
-/// Images that are decoded and predicted at a time.
-const IMAGES_AT_A_TIME: usize = 64;
+type Source = Arc<dyn ImageSource>;
 
 pub(super) fn examine(
-    run: &Path,
+    evaluated: &Evaluated<'_>,
     mut config: ImageConfig<IgnoredAny>,
-    model: &Model<Selected>,
-    data: Option<&Path>,
-    is_own: bool,
     device: &Device,
     progress: &mut Progress<'_>,
 ) -> Result<Examined, Failure> {
-    let preprocessing = model.description().image()?;
+    let (model, preprocessing) = (evaluated.model, evaluated.model.description().image()?);
     let classes = &model.description().classes;
-    let (split, GivenImages { source, split: given_split, notes }) =
-        to_measure(run, &mut config, model, data, is_own, progress)?;
-    let source = Arc::new(Relabelled::new(source, classes)?);
-    let samples = source.labels().len();
+    let Measured { split, given_split, samples, notes } =
+        to_measure(evaluated, &mut config, progress)?;
+    let source = Arc::new(Relabelled::new(samples, classes)?);
     let images = Arc::clone(&source);
     let evaluation = ImageEvaluation::new(images, &config, preprocessing, &Group::alone(), device)?;
     let mut tally = Tally::new(classes.len());
@@ -62,7 +69,7 @@ pub(super) fn examine(
             confusion: tally.counts,
             given_split: given_split.map(Into::into),
             notes,
-            ..EvaluationReport::of(split, samples, metrics)
+            ..EvaluationReport::of(split, source.labels().len(), metrics)
         },
         unknown_words: None,
         beginning: None,
@@ -74,65 +81,150 @@ pub(super) fn examine(
 ///
 /// - `each`: is given what an image is called, its class, and the prediction
 pub(super) fn predict_each(
-    run: &Path,
+    evaluated: &Evaluated<'_>,
     mut config: ImageConfig<IgnoredAny>,
-    model: &Model<Selected>,
-    data: Option<&Path>,
-    is_own: bool,
     progress: &mut Progress<'_>,
     each: Each<'_>,
 ) -> Result<(Option<&'static str>, Vec<String>), Failure> {
-    let classes = &model.description().classes;
-    let (split, GivenImages { source, split: given_split, notes }) =
-        to_measure(run, &mut config, model, data, is_own, progress)?;
-    let source = Relabelled::new(source, classes)?;
+    let classes = &evaluated.model.description().classes;
+    let measured = to_measure(evaluated, &mut config, progress)?;
+    let source = Relabelled::new(Arc::clone(&measured.samples), classes)?;
     let (bytes, indices) = (source.shape().bytes(), Vec::from_iter(0..source.labels().len()));
     for indices in indices.chunks(IMAGES_AT_A_TIME) {
         let mut pixels = vec![0; indices.len() * bytes];
         let read = |(pixels, &index): (&mut [u8], &usize)| source.read(index, pixels);
         pixels.par_chunks_exact_mut(bytes).zip(indices).try_for_each(read)?;
-        for (&index, prediction) in indices.iter().zip(&model.predict_images(&pixels)?) {
-            let place = || format!("{}[{index}]", given_split.unwrap_or(split));
-            let name = source.name(index).unwrap_or_else(place);
+        for (&index, prediction) in indices.iter().zip(&evaluated.model.predict_images(&pixels)?) {
+            let name = source.name(index).unwrap_or_else(|| measured.place(index));
             each(name, classes[source.labels()[index] as usize].clone(), prediction)?;
         }
     }
-    Ok((given_split, notes))
+    Ok((measured.given_split, measured.notes))
 }
 
-/// The images to evaluate on, and the name of their split; `config` then asks for what the model reads.
+/// The images to evaluate on; `config` then asks for what the model reads.
 fn to_measure(
-    run: &Path,
+    evaluated: &Evaluated<'_>,
     config: &mut ImageConfig<IgnoredAny>,
-    model: &Model<Selected>,
-    data: Option<&Path>,
-    is_own: bool,
     progress: &mut Progress<'_>,
-) -> Result<(&'static str, GivenImages), Failure> {
+) -> Result<Measured<Source>, Failure> {
     backend::set_arithmetic(config.training.arithmetic);
-    let preprocessing = model.description().image()?;
+    let preprocessing = evaluated.model.description().image()?;
     config.data.size = Some(preprocessing.size[0]);
     config.data.channels = Some(preprocessing.channels);
-    Ok(match data {
-        Some(path) => {
-            let is_folder = config.data.source == ImageOrigin::ImageFolder && !is_own;
-            let own = config.data.path.replace(path.to_owned()).filter(|_| is_folder);
-            config.data.cache = None; // of the run's own images
-            if config.data.source == ImageOrigin::Synthetic {
-                config.data.source = ImageOrigin::ImageFolder;
+    let seed = config.training.seed;
+    let Some(path) = evaluated.given else {
+        let (images, fingerprint) = read_held_out(&config.data, seed, progress)
+            .map_err(|error| evaluated.or_elsewhere(error))?;
+        evaluated.check_same_data(&fingerprint)?;
+        return images.ok_or_else(|| evaluated.nothing_held_out());
+    };
+    let is_folder = config.data.source == ImageOrigin::ImageFolder && !evaluated.is_own;
+    let own = config.data.path.replace(path.to_owned()).filter(|_| is_folder);
+    config.data.cache = None; // of the run's own images
+    if config.data.source == ImageOrigin::Synthetic {
+        config.data.source = ImageOrigin::ImageFolder;
+    }
+    let mut given = read_given(&config.data, seed, progress)?;
+    given.notes.extend(own.and_then(|own| note_on_known_images(&own, path)));
+    Ok(given)
+}
+
+/// The given images to measure on: the source's test split, else its validation split, else all it has.
+fn read_given(
+    data: &ImageData,
+    seed: u64,
+    progress: &mut Progress<'_>,
+) -> Result<Measured<Source>, Failure> {
+    if data.source == ImageOrigin::ImageFolder {
+        let options = ImageFolderOptions {
+            one_class: true,
+            on_bad_image: OnBadImage::Skip, // as `predict` does
+            ..data.folder_options()
+        };
+        let (samples, given_split, notes) =
+            read_folder(open_image_folder(&options)?, data, progress)?;
+        return Ok(Measured { split: GIVEN, given_split, samples, notes });
+    }
+    // Those to train on need not be there.
+    let path = data.path.clone().unwrap_or_default();
+    let test = match data.source {
+        ImageOrigin::Idx => read_idx_test(&path)?,
+        ImageOrigin::Cifar10 => read_cifar10_test(&path)?,
+        _ => None,
+    };
+    if let Some(test) = test {
+        let samples = fit(Arc::new(test), data);
+        let given_split = Some("test");
+        return Ok(Measured { split: GIVEN, given_split, samples, notes: Vec::new() });
+    }
+    let in_memory = [IN_MEMORY_BYTES; 2];
+    let Found { train, validation, test, notes, .. } =
+        Found::read(data, seed, in_memory, progress)?;
+    let (samples, given_split) = choose(train, validation, test);
+    Ok(Measured { split: GIVEN, given_split, samples: fit(samples, data), notes })
+}
+
+/// The held-out images of a run's own data, its test split if it has one, none if nothing is held out,
+/// and the hash of all of the data.
+fn read_held_out(
+    data: &ImageData,
+    seed: u64,
+    progress: &mut Progress<'_>,
+) -> Result<(Option<Measured<Source>>, String), Failure> {
+    // Where no image is skipped, the hash of a folder needs none decoded.
+    if data.source == ImageOrigin::ImageFolder && data.on_bad_image == OnBadImage::Error {
+        let folder = open_image_folder(&data.folder_options())?;
+        let (validation, test) = (folder.validation.as_ref(), folder.test.as_ref());
+        let fractions = data.fractions(validation.is_some(), test.is_some());
+        if test.is_some() || (validation.is_some() && fractions.test == 0.0) {
+            let splits = [Some(&folder.train), validation, test];
+            for split in splits.into_iter().flatten() {
+                hash(split, progress)?;
             }
-            let mut given = read_given(&config.data, config.training.seed, progress)?;
-            given.notes.extend(own.and_then(|own| note_on_known_images(&own, path)));
-            ("given", given)
+            let parts = hold_out(folder.train.labels(), fractions, seed)?;
+            let hashes = hashes(&folder.train, [validation, test], data, &parts)?;
+            let shared = shared_images(splits);
+            let (samples, split, mut notes) = read_folder(folder, data, progress)?;
+            notes.extend(shared.iter().map(SharedFiles::note));
+            let split = split.expect("one of the two is there");
+            return Ok((
+                Some(Measured { split, given_split: None, samples, notes }),
+                hashes.samples,
+            ));
         }
-        None => {
-            let (images, fingerprint) = read_held_out(&config.data, config.training.seed, progress)
-                .map_err(|error| or_elsewhere(run, error))?;
-            check_same_data(run, &fingerprint, model)?;
-            let images = images.ok_or_else(|| nothing_held_out(model.description()))?;
-            (images.split.unwrap_or("validation"), GivenImages { split: None, ..images })
-        }
-    })
+    }
+    let ImageSet { test, validation, hashes, notes, .. } = ImageSet::read(data, seed, progress)?;
+    let test = test.map(|test| (test, "test"));
+    let held_out = test.or(validation.map(|validation| (validation, "validation")));
+    let measured =
+        held_out.map(|(samples, split)| Measured { split, given_split: None, samples, notes });
+    Ok((measured, hashes.samples))
+}
+
+/// Decodes the split of a folder to measure on, and no other. Returns its name, none where it is all there
+/// is, and notes to the user.
+fn read_folder(
+    folder: ImageFolderSplits,
+    data: &ImageData,
+    progress: &mut Progress<'_>,
+) -> Result<(Source, Option<&'static str>, Vec<String>), Failure> {
+    let mut notes = Vec::from_iter(folder.note());
+    let (folder, split) = choose(folder.train, folder.validation, folder.test);
+    notes.extend(folder.notes());
+    let (source, skipped) = decode(folder, data, IN_MEMORY_BYTES, progress)?;
+    notes.extend(note_on_cache(bytes(&*source), data.cache.is_some()));
+    notes.extend(notes_on_skipped(&skipped));
+    Ok((fit(source, data), split, notes))
+}
+
+/// The split to measure on and its name, none where it is all there is.
+fn choose<T>(train: T, validation: Option<T>, test: Option<T>) -> (T, Option<&'static str>) {
+    match (test, validation) {
+        (Some(test), _) => (test, Some("test")),
+        (None, Some(validation)) => (validation, Some("validation")),
+        (None, None) => (train, None),
+    }
 }
 
 /// Images whose labels are those of the model's classes, found by name.
@@ -182,4 +274,40 @@ fn unknown(class: &str, classes: &[String]) -> Failure {
         format!("the model does not know the class `{class}`"),
         format!("the classes are {}", classes.join(", ")),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, ops::ControlFlow};
+
+    use super::*;
+    use crate::{cnn, config::SettingsLayer, initial_weights::FixedNetwork};
+
+    #[test]
+    fn only_the_held_out_images_of_a_folder_are_decoded_to_measure_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let shape = ImageShape { channels: 3, height: 8, width: 8 };
+        for (index, path) in ["train/a", "train/b", "val/a", "val/b"].into_iter().enumerate() {
+            fs::create_dir_all(folder.path().join(path)).unwrap();
+            let png = data::picture(shape, &[vec![vec![index as u8; shape.bytes()]]], 1);
+            fs::write(folder.path().join(path).join("1.png"), png).unwrap();
+        }
+        let path = format!("data.path={}", folder.path().display());
+        let settings = ["data.source=image-folder", &path, "data.size=8"];
+        let layers = SettingsLayer::sets(&settings);
+        let config: ImageConfig<FixedNetwork> = cnn::RECIPE.resolve(layers).unwrap();
+
+        let all =
+            ImageSet::read(&config.data, 0, &mut |_, _, _| ControlFlow::Continue(())).unwrap();
+        let mut decoded = 0;
+        let (images, fingerprint) = read_held_out(&config.data, 0, &mut |_, done, _| {
+            decoded = decoded.max(done);
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+        let images = images.unwrap();
+        assert_eq!((images.split, decoded), ("validation", 2));
+        assert_eq!(images.samples.labels(), [0, 1]);
+        assert_eq!(fingerprint, all.hashes.samples);
+    }
 }

@@ -9,23 +9,29 @@ mod texts;
 use std::{borrow::Cow, path::Path};
 
 use backend::{Selected, device::Device};
-use inference::{Description, InputKind, Model, Prediction};
-use serde::{Deserialize, Serialize, de::IgnoredAny};
+use inference::{InputKind, Model, Prediction};
+use serde::{
+    Deserialize, Serialize,
+    de::{DeserializeOwned, IgnoredAny},
+};
 use training::Metrics;
 
 pub(crate) use self::mistakes::{Mistake, Sample};
 pub(crate) use self::tally::ClassScores;
 use crate::{
     ExitCode, Failure,
-    config::{Check, Checker},
+    config::{Check, Checker, Problems, SettingsLayer},
     image_set::Progress,
     paths::{self, of_same_name, or_moved, trained_on},
     record::{self, data_hash},
-    registry,
+    registry::{self, Recipe},
     run_directory::ENVIRONMENT,
     shell::quoted_path,
     summary::{measured, of_finished},
 };
+
+/// The split of data named by the user.
+const GIVEN: &str = "given";
 
 /// The results of a run on a split.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -82,142 +88,160 @@ pub(crate) struct Examined {
     pub(crate) beginning: Option<String>,
 }
 
-/// Evaluates a run on its test split, or else on its validation split; likewise on `data`, or on all
-/// of it if it has no such splits.
-///
-/// # Errors
-///
-/// Where the run or the data cannot be used.
-pub(crate) fn examine(
-    run: &Path,
-    model: &Model<Selected>,
-    data: Option<&Path>,
-    device: &Device,
-    progress: &mut Progress<'_>,
-) -> Result<Examined, Failure> {
-    let layers = paths::settings(run)?;
-    let own = data.filter(|data| trained_on(&layers, data));
-    let recipe = registry::find(&model.description().recipe)?;
-    let mut examined = match model.description().input() {
-        InputKind::Images => {
-            let config = recipe.resolve(layers)?;
-            images::examine(run, config, model, data, own.is_some(), device, progress)
-        }
-        InputKind::Rows => {
-            tables::examine(run, recipe.resolve(layers)?, model, data, own.is_some(), device)
-        }
-        InputKind::Text => {
-            texts::examine(run, recipe.resolve(layers)?, model, data, own.is_some(), device)
-        }
-    }?;
-    let report = &mut examined.report;
-    let own = own.filter(|_| report.given_split.is_none());
-    report.notes.extend(own.map(|data| note_on_own(run, data)));
-    Ok(examined)
+/// A run to evaluate: on its test split, or else on its validation split; likewise on other data, or on all
+/// of them if they have no such splits.
+pub(crate) struct Evaluated<'a> {
+    run: &'a Path,
+    model: &'a Model<Selected>,
+    /// Other data; none where its own held-out samples are meant.
+    given: Option<&'a Path>,
+    /// Whether these are what the run was trained on.
+    is_own: bool,
+    recipe: &'static Recipe,
+    layers: Vec<SettingsLayer>,
 }
 
-/// The note where `data` is what a run was trained on.
-fn note_on_own(run: &Path, data: &Path) -> String {
-    let summary = of_finished(run).ok().flatten();
-    let held_out = summary.is_none_or(|summary| record::held_out(&summary).is_some());
-    let instead = match held_out {
-        true => format!("; to measure it on what it held out: recipes eval {}", quoted_path(run)),
-        false => String::new(),
-    };
-    format!(
-        "the run was trained on `{}`, so this is not its performance on new data{instead}",
-        data.display()
-    )
+/// Samples to evaluate on.
+struct Measured<S> {
+    /// As in [`EvaluationReport`], like `given_split`.
+    split: &'static str,
+    given_split: Option<&'static str>,
+    samples: S,
+    /// What the user should know, a sentence each.
+    notes: Vec<String>,
+}
+
+impl<S> Measured<S> {
+    /// What a sample is called whose source has no name for it.
+    fn place(&self, index: usize) -> String {
+        format!("{}[{index}]", self.given_split.unwrap_or(self.split))
+    }
 }
 
 /// Is given what a sample is called, its true class or value, and the prediction.
 pub(crate) type Each<'a> =
     &'a mut dyn FnMut(String, String, &Prediction<'_>) -> Result<(), Failure>;
 
-/// Predicts each sample that [`examine`] measures; returns notes to the user, a sentence each.
-///
-/// # Errors
-///
-/// As [`examine`], and that of `each`; a text has no samples.
-pub(crate) fn predict_each(
-    run: &Path,
-    model: &Model<Selected>,
-    data: Option<&Path>,
-    progress: &mut Progress<'_>,
-    each: Each<'_>,
-) -> Result<Vec<String>, Failure> {
-    let layers = paths::settings(run)?;
-    let own = data.filter(|data| trained_on(&layers, data));
-    let recipe = registry::find(&model.description().recipe)?;
-    let (given_split, mut notes) = match model.description().input() {
-        InputKind::Images => {
-            let config = recipe.resolve(layers)?;
-            images::predict_each(run, config, model, data, own.is_some(), progress, each)
+impl<'a> Evaluated<'a> {
+    /// - `given`: data to evaluate on instead of the run's own
+    ///
+    /// # Errors
+    ///
+    /// Where the settings of the run cannot be read.
+    pub(crate) fn open(
+        run: &'a Path,
+        model: &'a Model<Selected>,
+        given: Option<&'a Path>,
+    ) -> Result<Self, Failure> {
+        let layers = paths::settings(run)?;
+        let is_own = given.is_some_and(|given| trained_on(&layers, given));
+        let recipe = registry::find(&model.description().recipe)?;
+        Ok(Self { run, model, given, is_own, recipe, layers })
+    }
+
+    /// Measures the run.
+    ///
+    /// # Errors
+    ///
+    /// Where the run or the data cannot be used.
+    pub(crate) fn examine(
+        &self,
+        device: &Device,
+        progress: &mut Progress<'_>,
+    ) -> Result<Examined, Failure> {
+        let mut examined = match self.model.description().input() {
+            InputKind::Images => images::examine(self, self.config()?, device, progress),
+            InputKind::Rows => tables::examine(self, self.config()?, device),
+            InputKind::Text => texts::examine(self, self.config()?, device),
+        }?;
+        let report = &mut examined.report;
+        report.notes.extend(self.note_on_own(report.given_split.is_some()));
+        Ok(examined)
+    }
+
+    /// Predicts each sample that [`Self::examine`] measures; returns notes to the user, a sentence each.
+    ///
+    /// # Errors
+    ///
+    /// Where the run or the data cannot be used, and that of `each`; a text has no samples.
+    pub(crate) fn predict_each(
+        &self,
+        progress: &mut Progress<'_>,
+        each: Each<'_>,
+    ) -> Result<Vec<String>, Failure> {
+        let (given_split, mut notes) = match self.model.description().input() {
+            InputKind::Images => images::predict_each(self, self.config()?, progress, each),
+            InputKind::Rows => tables::predict_each(self, self.config()?, each),
+            InputKind::Text => Err(Failure::new(
+                ExitCode::Usage,
+                "`--csv` prints the predictions of samples, and a text has none",
+                "leave it out",
+            )),
+        }?;
+        notes.extend(self.note_on_own(given_split.is_some()));
+        Ok(notes)
+    }
+
+    fn config<C: DeserializeOwned + Check>(&self) -> Result<C, Problems> {
+        self.recipe.resolve(self.layers.clone())
+    }
+
+    /// The note where the given data are what the run was trained on, and all of them are measured.
+    fn note_on_own(&self, is_split: bool) -> Option<String> {
+        let data = self.given.filter(|_| self.is_own && !is_split)?;
+        let summary = of_finished(self.run).ok().flatten();
+        let held_out = summary.is_none_or(|summary| record::held_out(&summary).is_some());
+        let own = quoted_path(self.run);
+        let instead = match held_out {
+            true => format!("; to measure it on what it held out: recipes eval {own}"),
+            false => String::new(),
+        };
+        Some(format!(
+            "the run was trained on `{}`, so this is not its performance on new data{instead}",
+            data.display()
+        ))
+    }
+
+    /// Checks that the samples are those of the run, so that the held-out ones are evaluated.
+    fn check_same_data(&self, fingerprint: &str) -> Result<(), Failure> {
+        let other = |alternative: &str| {
+            format!("restore it, or name {alternative} to evaluate on: `--data PATH`")
+        };
+        let input = self.model.description().input();
+        match data_hash(self.run) {
+            Some(recorded) if recorded == fingerprint => Ok(()),
+            Some(_) => Err(of_same_name(self.run).unwrap_or_else(|| {
+                let message = "the run's data has changed since it was trained";
+                Failure::new(ExitCode::UserData, message, other(&format!("other {input}")))
+            })),
+            None => Err(Failure::new(
+                ExitCode::UserData,
+                format!(
+                    "whether these are the data that the run was trained on is unknown: `{}` is missing \
+                     or damaged",
+                    self.run.join(ENVIRONMENT).display()
+                ),
+                other(&input.to_string()),
+            )),
         }
-        InputKind::Rows => {
-            tables::predict_each(run, recipe.resolve(layers)?, model, data, own.is_some(), each)
-        }
-        InputKind::Text => Err(Failure::new(
+    }
+
+    /// The error for the run's own data that cannot be read, for instance because it was moved.
+    fn or_elsewhere(&self, error: impl Into<Failure>) -> Failure {
+        or_moved(self.run, error.into()).or("to evaluate on other data: `--data PATH`")
+    }
+
+    /// The error for a run without a split to evaluate on.
+    fn nothing_held_out(&self) -> Failure {
+        Failure::new(
             ExitCode::Usage,
-            "`--csv` prints the predictions of samples, and a text has none",
-            "leave it out",
-        )),
-    }?;
-    let own = own.filter(|_| given_split.is_none());
-    notes.extend(own.map(|data| note_on_own(run, data)));
-    Ok(notes)
+            "the run held nothing out to measure on",
+            format!("name {} to evaluate on: `--data PATH`", self.model.description().input()),
+        )
+    }
 }
 
 /// The table `[model]` of any recipe, ignored.
 impl Check for IgnoredAny {
     fn check(&self, _: &mut Checker<'_>) {}
-}
-
-/// Checks that the samples are those of the run, so that the held-out ones are evaluated.
-fn check_same_data(run: &Path, fingerprint: &str, model: &Model<Selected>) -> Result<(), Failure> {
-    match data_hash(run) {
-        Some(recorded) if recorded == fingerprint => Ok(()),
-        Some(_) => Err(of_same_name(run).unwrap_or_else(|| {
-            Failure::new(
-                ExitCode::UserData,
-                "the run's data has changed since it was trained",
-                format!(
-                    "restore it, or name other {} to evaluate on: `--data PATH`",
-                    model.description().input()
-                ),
-            )
-        })),
-        None => Err(Failure::new(
-            ExitCode::UserData,
-            format!(
-                "whether these are the data that the run was trained on is unknown: `{}` is missing \
-                 or damaged",
-                run.join(ENVIRONMENT).display()
-            ),
-            format!(
-                "restore it, or name {} to evaluate on: `--data PATH`",
-                model.description().input()
-            ),
-        )),
-    }
-}
-
-/// The error for a run's own data that cannot be read, for instance because it was moved.
-fn or_elsewhere(run: &Path, error: impl Into<Failure>) -> Failure {
-    let mut failure = or_moved(run, error.into());
-    for problem in &mut failure.problems {
-        let help = problem.help.take().map(|help| format!("{help}; or "));
-        let help = help.unwrap_or_default();
-        problem.help = Some(format!("{help}name data to evaluate on: `--data PATH`"));
-    }
-    failure
-}
-
-/// The error for a run without a split to evaluate on.
-fn nothing_held_out(description: &Description) -> Failure {
-    Failure::new(
-        ExitCode::Usage,
-        "the run held nothing out to measure on",
-        format!("name {} to evaluate on: `--data PATH`", description.input()),
-    )
 }

@@ -9,14 +9,13 @@ use data::{
     note_on_rows_in_both,
     npy::{is_npy, read_npy_table},
 };
-use inference::{Model, Prediction};
+use inference::{Model, Prediction, ROWS_AT_A_TIME};
 use models::Network;
 use training::Group;
 
 use super::{
-    Each, EvaluationReport, Examined, Mistake, Sample, check_same_data,
+    Each, Evaluated, EvaluationReport, Examined, GIVEN, Measured, Mistake, Sample,
     mistakes::{MOST, decoded_row, short},
-    nothing_held_out, or_elsewhere,
     tally::Tally,
 };
 use crate::{
@@ -26,28 +25,23 @@ use crate::{
     table_evaluation::TableEvaluation,
 };
 
-/// Rows that are predicted at a time.
-const ROWS_AT_A_TIME: usize = 4096;
 /// The most rows whose values are kept to be drawn.
 const MOST_VALUES: usize = 500;
 
-/// - `data`: the user's, if the run's own is not meant
-/// - `is_own`: whether that is what the run was trained on, which is told already
+type TableConfig = Config<TableData, mlp::Model>;
+
 pub(super) fn examine(
-    run: &Path,
-    config: Config<TableData, mlp::Model>,
-    model: &Model<Selected>,
-    data: Option<&Path>,
-    is_own: bool,
+    evaluated: &Evaluated<'_>,
+    config: TableConfig,
     device: &Device,
 ) -> Result<Examined, Failure> {
-    let preprocessing = model.description().table()?;
+    let (model, preprocessing) = (evaluated.model, evaluated.model.description().table()?);
     let Network::Mlp(network) = model.network() else {
         unreachable!("a file of another network that reads rows is refused");
     };
     let config = mlp::with_choices_made(config);
-    let (split, GivenTable { split: given_split, table, notes, .. }) =
-        to_measure(run, &config, model, data, is_own)?;
+    let Measured { split, given_split, samples: Rows { table, .. }, notes } =
+        to_measure(evaluated, &config)?;
     let (monitored, alone) = (config.training.monitor, Group::alone());
     let evaluation = TableEvaluation::new(table.clone(), preprocessing, monitored, &alone, device)?;
     let classes = preprocessing.target.classes();
@@ -89,23 +83,19 @@ pub(super) fn examine(
 ///
 /// - `each`: is given what a row is called, its true class or value, and the prediction
 pub(super) fn predict_each(
-    run: &Path,
-    config: Config<TableData, mlp::Model>,
-    model: &Model<Selected>,
-    data: Option<&Path>,
-    is_own: bool,
+    evaluated: &Evaluated<'_>,
+    config: TableConfig,
     each: Each<'_>,
 ) -> Result<(Option<&'static str>, Vec<String>), Failure> {
-    let config = mlp::with_choices_made(config);
-    let (split, GivenTable { split: given_split, path, table, notes }) =
-        to_measure(run, &config, model, data, is_own)?;
-    let preprocessing = model.description().table()?;
-    let target = &preprocessing.target;
-    let path = path.map(|path| path.display().to_string()).unwrap_or_default();
-    let name = |row: usize| match (table.lines.get(row), data.is_some(), given_split) {
-        (Some(line), ..) => format!("{path}:{line}"),
-        (None, true, None) => format!("{path}[{row}]"),
-        (None, _, given_split) => format!("{}[{row}]", given_split.unwrap_or(split)),
+    let measured = to_measure(evaluated, &mlp::with_choices_made(config))?;
+    let Rows { path, table } = &measured.samples;
+    let target = &evaluated.model.description().table()?.target;
+    let path = path.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
+    let is_whole = evaluated.given.is_some() && measured.given_split.is_none();
+    let name = |row: usize| match table.lines.get(row) {
+        Some(line) => format!("{path}:{line}"),
+        None if is_whole => format!("{path}[{row}]"),
+        None => measured.place(row),
     };
     let truth = |row: usize| match target.kind {
         TargetKind::Regression { mean, deviation } => {
@@ -113,15 +103,15 @@ pub(super) fn predict_each(
         }
         _ => target.classes()[table.targets.labels()[row] as usize].clone(),
     };
-    let width = preprocessing.width().max(1);
+    let width = evaluated.model.description().table()?.width().max(1);
     let mut row = 0;
     for features in table.features.chunks(ROWS_AT_A_TIME * width) {
-        for prediction in &model.predict_rows(features)? {
+        for prediction in &evaluated.model.predict_rows(features)? {
             each(name(row), truth(row), prediction)?;
             row += 1;
         }
     }
-    Ok((given_split, notes))
+    Ok((measured.given_split, measured.notes))
 }
 
 /// A value from its score, in the digits that the score, an f32, has kept of it.
@@ -137,67 +127,58 @@ fn true_value(score: f32, mean: f64, deviation: f64) -> String {
     if value == 0.0 { "0".to_owned() } else { value.to_string() }
 }
 
-/// The rows to evaluate on, and the name of their split.
-fn to_measure(
-    run: &Path,
-    config: &Config<TableData, mlp::Model>,
-    model: &Model<Selected>,
-    data: Option<&Path>,
-    is_own: bool,
-) -> Result<(&'static str, GivenTable), Failure> {
+/// Rows of a file or a folder; the path is `None` if they are generated.
+struct Rows {
+    path: Option<PathBuf>,
+    table: Table,
+}
+
+/// The rows to evaluate on.
+fn to_measure(evaluated: &Evaluated<'_>, config: &TableConfig) -> Result<Measured<Rows>, Failure> {
     backend::set_arithmetic(config.training.arithmetic);
-    let Some(path) = data else {
-        let splits = mlp::read(config).map_err(|error| or_elsewhere(run, error))?;
-        check_same_data(run, &splits.fingerprint(), model)?;
+    let Some(path) = evaluated.given else {
+        let splits = mlp::read(config).map_err(|error| evaluated.or_elsewhere(error))?;
+        evaluated.check_same_data(&splits.fingerprint())?;
         let notes = splits.shared.iter().map(SharedFiles::note).collect();
         let TableData { path, validation_path, test_path, .. } = &config.data;
         let test = splits.test.map(|table| ("test", test_path, table));
         let validation = splits.validation.map(|table| ("validation", validation_path, table));
         let (split, of_its_own, table) =
-            test.or(validation).ok_or_else(|| nothing_held_out(model.description()))?;
+            test.or(validation).ok_or_else(|| evaluated.nothing_held_out())?;
         let path = of_its_own.as_ref().or(path.as_ref()).cloned();
-        return Ok((split, GivenTable { split: None, path, table, notes }));
+        return Ok(Measured { split, given_split: None, samples: Rows { path, table }, notes });
     };
-    let mut given = read_given(path, model.description().table()?, config)?;
-    if !is_own {
-        given.notes.extend(note_on_known_rows(path, &given.table, config));
+    let mut given = read_given(path, evaluated.model.description().table()?, config)?;
+    if !evaluated.is_own {
+        given.notes.extend(note_on_known_rows(path, &given.samples.table, config));
     }
-    Ok(("given", given))
-}
-
-/// A table to evaluate on.
-struct GivenTable {
-    /// Which split of the data it is; `None` if it is all of it.
-    split: Option<&'static str>,
-    /// The file or folder that it is from; `None` if it is generated.
-    path: Option<PathBuf>,
-    table: Table,
-    /// Notes for the user, a sentence each.
-    notes: Vec<String>,
+    Ok(given)
 }
 
 /// Other data, of the kind that the run was trained on.
 fn read_given(
     path: &Path,
     preprocessing: &TablePreprocessing,
-    config: &Config<TableData, mlp::Model>,
-) -> Result<GivenTable, Failure> {
-    if config.data.source == Source::Npy && !is_csv(path) {
-        let (split, table) = read_npy_table(path, preprocessing)?;
-        return Ok(GivenTable { split, path: Some(path.into()), table, notes: Vec::new() });
-    }
-    // Of rows without a target there is nothing to measure, which a note tells.
-    let (table, notes) =
-        read_table(path, preprocessing, config.data.header, OnMissingTarget::Skip)?;
-    Ok(GivenTable { split: None, path: Some(path.into()), table, notes })
+    config: &TableConfig,
+) -> Result<Measured<Rows>, Failure> {
+    let (given_split, table, notes) = match config.data.source == Source::Npy && !is_csv(path) {
+        true => {
+            let (split, table) = read_npy_table(path, preprocessing)?;
+            (split, table, Vec::new())
+        }
+        false => {
+            // Of rows without a target there is nothing to measure, which a note tells.
+            let (table, notes) =
+                read_table(path, preprocessing, config.data.header, OnMissingTarget::Skip)?;
+            (None, table, notes)
+        }
+    };
+    let samples = Rows { path: Some(path.into()), table };
+    Ok(Measured { split: GIVEN, given_split, samples, notes })
 }
 
 /// What the user should know of rows that the run was trained on, where its data are still there.
-fn note_on_known_rows(
-    path: &Path,
-    given: &Table,
-    config: &Config<TableData, mlp::Model>,
-) -> Option<String> {
+fn note_on_known_rows(path: &Path, given: &Table, config: &TableConfig) -> Option<String> {
     let splits = mlp::read(config).ok()?;
     let rows = format!("rows of `{}`", path.display());
     note_on_rows_in_both(&splits.preprocessing, &splits.train, given, &rows)

@@ -2,16 +2,15 @@
 
 use std::path::Path;
 
-use backend::{Selected, Share, device::Device};
+use backend::{Share, device::Device};
 use data::{
     DataError, SharedFiles, TokenLoader, Vocabulary,
     text::{KnownText, Predict, Tokens, Windows, known_text, read_text, read_tokens},
 };
-use inference::Model;
 use models::{Architecture, Network, Positions};
 use training::Group;
 
-use super::{EvaluationReport, Examined, check_same_data, nothing_held_out, or_elsewhere};
+use super::{Evaluated, EvaluationReport, Examined, GIVEN};
 use crate::{
     Failure,
     config::{Config, TextData},
@@ -24,14 +23,12 @@ use crate::{
 const MANY_UNKNOWN: f64 = 0.1;
 
 pub(super) fn examine(
-    run: &Path,
+    evaluated: &Evaluated<'_>,
     config: Config<TextData, OnlyWeights>,
-    model: &Model<Selected>,
-    data: Option<&Path>,
-    is_own: bool,
     device: &Device,
 ) -> Result<Examined, Failure> {
     backend::set_arithmetic(config.training.arithmetic);
+    let model = evaluated.model;
     let vocabulary = model.description().vocabulary()?;
     let (Network::TextLstm(network), Architecture::TextLstm(architecture)) =
         (model.network(), &model.description().architecture)
@@ -40,22 +37,22 @@ pub(super) fn examine(
     };
     let length = config.data.sequence_length;
     let mut notes = Vec::new();
-    let (split, tokens) = match data {
+    let (split, tokens) = match evaluated.given {
         Some(path) => {
             let (tokens, told) = read_tokens(path, vocabulary, length)?;
             notes = told;
-            notes.extend(note_on_known_text(path, &config.data).filter(|_| !is_own));
-            ("given", tokens)
+            notes.extend(note_on_known_text(path, &config.data).filter(|_| !evaluated.is_own));
+            (GIVEN, tokens)
         }
         None => {
             let mut options = config.data.options();
             options.known = (!config.model.weights.are_drawn()).then(|| vocabulary.clone());
-            let corpus = read_text(&options).map_err(|error| or_elsewhere(run, error))?;
-            check_same_data(run, &corpus.fingerprint(), model)?;
+            let corpus = read_text(&options).map_err(|error| evaluated.or_elsewhere(error))?;
+            evaluated.check_same_data(&corpus.fingerprint())?;
             notes.extend(corpus.shared.iter().map(SharedFiles::note));
             let test = corpus.test.map(|tokens| ("test", tokens));
             test.or(corpus.validation.map(|tokens| ("validation", tokens)))
-                .ok_or_else(|| nothing_held_out(model.description()))?
+                .ok_or_else(|| evaluated.nothing_held_out())?
         }
     };
     let beginning = beginning(&tokens, vocabulary);

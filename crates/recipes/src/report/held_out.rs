@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Failure,
-    evaluation::{EvaluationReport, Examined, examine},
+    evaluation::{Evaluated, EvaluationReport, Examined},
     image_set::Progress,
     numbers::{counted, percent},
     run_directory::{EVALUATION, MODEL, model_hash},
@@ -73,7 +73,7 @@ impl HeldOut {
     ) -> Result<Self, Failure> {
         let (device, _) = device::open()?;
         let model = Model::<Selected>::read(run.join(MODEL), &device)?;
-        let examined = examine(run, &model, None, &device, progress)?;
+        let examined = Evaluated::open(run, &model, None)?.examine(&device, progress)?;
         let write = |prompt: &String| {
             // For a prompt that the model cannot read there is nothing to show.
             let generator = model.generate(prompt, Sampling::default()).ok()?;

@@ -4,7 +4,10 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::{folder::Folder, pictures::bmp};
+use crate::{
+    folder::Folder,
+    pictures::{PHOTOS, bmp, photos},
+};
 
 /// What a run wrote at its end about a split, and what measuring it again says.
 fn check_again(folder: &Folder, run: &str, split: &str) -> Value {
@@ -132,6 +135,38 @@ fn rows_that_are_held_out_together_or_last_are_measured_again() {
     assert_eq!(inputs, last);
     let right = rows.iter().filter(|[_, target, class]| target == class).count();
     assert!((right as f64 / 96.0 - later).abs() < 1e-9, "{right} of 96, and {later}");
+}
+
+#[test]
+fn a_share_is_held_out_to_test_on() {
+    let folder = photos();
+    let rows: String = (0..100).map(|row| format!("{row},{}\n", row % 2)).collect();
+    folder.write("table.csv", format!("x,y\n{rows}"));
+    folder.write("text.txt", "abcdefgh ".repeat(600));
+    let table = "--set data.source=csv --set data.path=table.csv --set data.target=y";
+    let last = format!("{table} --set data.hold_out=last");
+    let text = "--set data.path=text.txt --set data.sequence_length=9 --set training.batch_size=2";
+    let of_recipe = [
+        ("rows", "mlp", table, 20),
+        ("last", "mlp", &last, 20),
+        ("pictures", "cnn", PHOTOS, 8),
+        ("text", "lstm-char", text, 1071),
+    ];
+    for (run, recipe, data, tested) in of_recipe {
+        let train =
+            format!("train {recipe} {data} --set data.test=0.2 --max-steps 3 --run-dir {run}");
+        folder.run(&train).succeeded();
+        assert_eq!(check_again(&folder, run, "test")["samples"], tested, "{run}");
+        assert!(folder.json(&format!("{run}/summary.json"))["validation"]["loss"].is_f64());
+        let other = format!("resume {run} --set data.test=0.3 --set training.epochs=900");
+        folder.run(&other).refused(2, "`data.test`");
+    }
+    let (_, tested) = each_sample(&folder, "last");
+    let lines: Vec<String> = tested.into_iter().map(|[input, ..]| input).collect();
+    assert_eq!(lines, Vec::from_iter((82..102).map(|line| format!("table.csv:{line}"))));
+    folder
+        .run(&format!("train mlp {table} --set data.validation=0.5 --set data.test=0.5"))
+        .refused(2, "`data.validation` and `data.test` leave nothing to train on");
 }
 
 #[test]

@@ -375,7 +375,7 @@ fn a_share_to_hold_out_is_noted_beside_a_validation_split() {
     fs::rename(folder.path("photos/test"), folder.path("photos/val")).unwrap();
     let noted = |settings: &str| {
         let ran = folder.run(&format!("train {settings} --max-steps 2")).succeeded();
-        ran.stderr.contains("note: `data.validation` has no effect: the folder has its own")
+        ran.stderr.contains("note: `data.validation` has no effect: the data have their own")
     };
     assert!(noted(&format!("cnn {PHOTOS} --set data.validation=0.1 --run-dir given")));
     assert!(!noted(&format!("cnn {PHOTOS} --run-dir open")));

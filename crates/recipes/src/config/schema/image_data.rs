@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use data::{
-    ImageShape, Order, Residency, Resize,
+    Fractions, ImageShape, Order, Residency, Resize,
     drawn::Drawing,
     image_folder::{ImageFolderOptions, OnBadImage},
 };
@@ -14,6 +14,7 @@ use crate::{
     config::{
         check::{Check, Checker},
         or_empty,
+        schema::fractions::check_fractions,
     },
 };
 
@@ -50,6 +51,8 @@ pub struct ImageData {
     /// The fraction of the training split to hold out, if there is no validation split.
     #[serde(default, with = "or_empty")]
     pub validation: Option<f64>,
+    /// The fraction of the training split to hold out to test on at the end, if there is no test split.
+    pub test: f64,
     /// How much each class counts in the loss to train on.
     pub class_weights: ClassWeighting,
     /// Threads that prepare batches, for images that are not on the device.
@@ -99,8 +102,7 @@ impl Check for ImageData {
         checker.require("data.samples", self.samples >= 10, "at least 10, one for each class");
         checker.require("data.size", side, "1 to 4096 pixels");
         checker.require("data.channels", matches!(self.channels, None | Some(1 | 3)), "1 or 3");
-        let fraction = self.validation.is_none_or(|fraction| (0.0..1.0).contains(&fraction));
-        checker.require("data.validation", fraction, "at least 0 and below 1");
+        check_fractions(self.validation.unwrap_or_default(), self.test, checker);
         checker.require("data.workers", self.workers <= MAX_WORKERS, "at most 256");
 
         if self.source != ImageOrigin::ImageFolder {
@@ -146,9 +148,12 @@ impl ImageData {
         })
     }
 
-    /// The fraction of the training split to hold out, where there is no validation split; 0 for none.
-    pub(crate) fn held_out(&self) -> f64 {
-        self.validation.unwrap_or(0.1)
+    /// What is held out of the training split for splits that the data do not have.
+    pub(crate) fn fractions(&self, has_validation: bool, has_test: bool) -> Fractions {
+        Fractions {
+            validation: if has_validation { 0.0 } else { self.validation.unwrap_or(0.1) },
+            test: if has_test { 0.0 } else { self.test },
+        }
     }
 
     /// The shape to resize images of `shape` to; networks take square ones.

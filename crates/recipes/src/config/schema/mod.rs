@@ -3,6 +3,7 @@
 //! There are no defaults here: each recipe's TOML gives a value to every key that is not optional.
 
 mod dense_layers;
+mod fractions;
 mod image_data;
 mod optimizer;
 mod schedule;

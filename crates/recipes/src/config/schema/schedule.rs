@@ -51,6 +51,6 @@ fn milestones(epochs: usize) -> String {
     match epochs {
         0 | 1 => "--set training.epochs=10 --set schedule.milestones=[5,7]".to_owned(),
         2 | 3 => "--set schedule.milestones=[1]".to_owned(),
-        _ => format!("--set schedule.milestones=[{},{}]", epochs / 2, epochs * 3 / 4),
+        _ => format!("--set schedule.milestones=[{},{}]", epochs / 2, epochs - epochs / 4),
     }
 }

@@ -16,6 +16,7 @@ use crate::{
     config::{
         check::{Check, Checker},
         or_empty,
+        schema::fractions::check_fractions,
     },
 };
 
@@ -53,6 +54,8 @@ pub struct TableData {
     /// The fraction of the samples to hold out for validation.
     #[serde(default, with = "or_empty")]
     pub validation: Option<f64>,
+    /// The fraction of the samples to hold out to test on at the end.
+    pub test: f64,
     /// Which rows of a file these are.
     pub hold_out: HoldOut,
     /// The column of a CSV file whose values name the rows that stay together.
@@ -61,7 +64,7 @@ pub struct TableData {
     /// A CSV file to validate on instead.
     #[serde(default, with = "or_empty")]
     pub validation_path: Option<PathBuf>,
-    /// A CSV file to test on at the end.
+    /// A CSV file to test on at the end instead.
     #[serde(default, with = "or_empty")]
     pub test_path: Option<PathBuf>,
     /// How much each class counts in the loss to train on.
@@ -102,8 +105,7 @@ impl Check for TableData {
     fn check(&self, checker: &mut Checker<'_>) {
         checker.require("data.samples", self.samples >= 1, "at least 1");
         checker.require("data.features", self.features >= 1, "at least 1");
-        let fraction = self.validation.is_none_or(|fraction| (0.0..1.0).contains(&fraction));
-        checker.require("data.validation", fraction, "at least 0 and below 1");
+        check_fractions(self.validation.unwrap_or_default(), self.test, checker);
         let marks = self.missing.iter().all(|text| !text.trim().is_empty());
         checker.require(
             "data.missing",
@@ -148,6 +150,7 @@ impl TableData {
             missing: self.missing.iter().map(|text| text.trim().to_owned()).collect(),
             on_missing_target: self.on_missing_target,
             validation: self.validation.unwrap_or(0.0),
+            test: self.test,
             hold_out: self.hold_out,
             group: self.group.clone(),
             validation_path: self.validation_path.clone(),
@@ -161,6 +164,7 @@ impl TableData {
             path: self.path.clone().unwrap_or_default(),
             task: self.task,
             validation: self.validation.unwrap_or(0.0),
+            test: self.test,
             hold_out: self.hold_out,
         }
     }
@@ -172,6 +176,7 @@ impl TableData {
             features: self.features,
             labels: self.labels,
             validation: self.validation.unwrap_or(0.0),
+            test: self.test,
         }
     }
 
@@ -211,6 +216,9 @@ impl TableData {
                 "unset one of them: `--set data.validation=`",
             );
         }
+        if self.test_path.is_some() {
+            checker.only_with("data.test_path", "", &["data.test"]);
+        }
     }
 
     /// Checks what is said of rows to hold out.
@@ -227,7 +235,8 @@ impl TableData {
                 );
             }
         };
-        if self.validation_path.is_some() || self.validation == Some(0.0) {
+        let all = self.validation_path.is_some() || self.validation == Some(0.0);
+        if all && self.test == 0.0 {
             checker.conflict(
                 chosen,
                 format!("`{chosen}` has no effect, since no rows of `data.path` are held out"),

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::config::{
     check::{Check, Checker},
     or_empty,
+    schema::fractions::check_fractions,
 };
 
 /// The table `[data]`: a text, and how it is tokenised.
@@ -25,12 +26,14 @@ pub struct TextData {
     pub vocabulary: usize,
     /// Tokens that the network reads in a row.
     pub sequence_length: usize,
-    /// The fraction at the end of the text to hold out.
+    /// The fraction at the end of the text to validate on.
     pub validation: f64,
+    /// The fraction after it, at the very end, to test on.
+    pub test: f64,
     /// A file or a folder to validate on instead.
     #[serde(default, with = "or_empty")]
     pub validation_path: Option<PathBuf>,
-    /// A file or a folder to test on at the end.
+    /// A file or a folder to test on at the end instead.
     #[serde(default, with = "or_empty")]
     pub test_path: Option<PathBuf>,
 }
@@ -45,8 +48,7 @@ pub enum TextOrigin {
 
 impl Check for TextData {
     fn check(&self, checker: &mut Checker<'_>) {
-        let fraction = (0.0..1.0).contains(&self.validation);
-        checker.require("data.validation", fraction, "at least 0 and below 1");
+        check_fractions(self.validation, self.test, checker);
         checker.require("data.vocabulary", self.vocabulary >= 2, "at least 2");
         checker.require("data.sequence_length", self.sequence_length >= 1, "at least 1");
         if self.tokens != TokenKind::Words {
@@ -62,6 +64,9 @@ impl Check for TextData {
         if self.validation_path.is_some() {
             checker.only_with("data.validation_path", "", &["data.validation"]);
         }
+        if self.test_path.is_some() {
+            checker.only_with("data.test_path", "", &["data.test"]);
+        }
     }
 }
 
@@ -75,6 +80,7 @@ impl TextData {
             known: None,
             sequence_length: self.sequence_length,
             validation: self.validation,
+            test: self.test,
             validation_path: self.validation_path.clone(),
             test_path: self.test_path.clone(),
         }

@@ -20,6 +20,7 @@ features = 20
 path = ""
 target = ""
 validation = ""
+test = 0.0
 class_weights = "equal"
 missing = []
 on_missing_target = "error"

@@ -1,0 +1,17 @@
+//! The shares of the samples that are held out.
+
+use crate::config::check::Checker;
+
+/// Checks `data.validation` and `data.test`, of which something must be left to train on.
+pub(super) fn check_fractions(validation: f64, test: f64, checker: &mut Checker<'_>) {
+    for (key, fraction) in [("data.validation", validation), ("data.test", test)] {
+        checker.require(key, (0.0..1.0).contains(&fraction), "at least 0 and below 1");
+    }
+    if validation < 1.0 && test < 1.0 && validation + test >= 1.0 {
+        checker.conflict(
+            "data.test",
+            "`data.validation` and `data.test` leave nothing to train on",
+            "lower one of them: each is a share of all samples",
+        );
+    }
+}
