@@ -91,9 +91,9 @@ mod statistics;
 mod table;
 
 pub use crate::preprocess::{
-    CategoryEncoding, CellError, Column, ColumnKind, Decoder, Dress, IMAGENET_DEVIATION,
-    IMAGENET_MEAN, ImagePreprocessing, ImageShape, Resize, TablePreprocessing, Target, TargetKind,
-    Task, TokenKind, Vocabulary, VocabularyError,
+    ALWAYS_MISSING, CategoryEncoding, CellError, Column, ColumnKind, Decoder, Dress,
+    IMAGENET_DEVIATION, IMAGENET_MEAN, ImagePreprocessing, ImageShape, LARGEST_SCORE, Resize,
+    TablePreprocessing, Target, TargetKind, Task, TokenKind, Vocabulary, VocabularyError,
 };
 #[cfg(feature = "sources")]
 pub use crate::{

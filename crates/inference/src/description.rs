@@ -17,7 +17,8 @@ pub struct Description {
     pub architecture: Architecture,
     /// From the user's data to the network's input.
     pub preprocessing: Preprocessing,
-    /// The names of the classes, in the order of the logits; none for a regression.
+    /// The names of the classes, in the order of the logits; none for a regression or a text. Where a table
+    /// has two classes, there is one logit, and it is the second's.
     pub classes: Vec<String>,
 }
 
@@ -113,6 +114,7 @@ impl Description {
                 equal("outputs", outputs, network.outputs)
             }
             (Preprocessing::Text(vocabulary), Architecture::TextLstm(network)) => {
+                equal("classes of a text", 0, classes)?;
                 equal("tokens", vocabulary.len(), network.vocabulary)
             }
             (Preprocessing::Image(image), network) => {

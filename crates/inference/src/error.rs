@@ -14,7 +14,13 @@ pub enum InferenceError {
     /// The file cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The file holds tensors, but not a model of this project or not of this version.
+    /// The file was written by a newer version, and predictions from it might be wrong.
+    #[error("`{}` was written by a newer version of this program", path.display())]
+    Newer {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file holds tensors, but not a model of this project.
     #[error("`{}` does not describe a model: {reason}", path.display())]
     Description {
         /// The file.
@@ -68,7 +74,7 @@ pub enum InferenceError {
         /// How many indices there are.
         entries: usize,
     },
-    /// A feature is no number from which anything could be predicted.
+    /// A feature is no number from which anything could be predicted: none that encoding makes.
     #[error("row {row}, feature {feature} is {value}")]
     NotFinite {
         /// The row, from 0.
@@ -118,6 +124,7 @@ impl InferenceError {
             Self::Description { .. } => {
                 Some("use the `model.safetensors` of a run of this version".to_owned())
             }
+            Self::Newer { .. } => Some("use the version that wrote it, or a later one".to_owned()),
             Self::Weights { reason, .. } => Some(reason.help()),
             Self::Inconsistent { .. } => {
                 Some("copy `model.safetensors` from its run again, or train again".to_owned())

@@ -7,7 +7,7 @@ use burn::{
     module::Module,
     tensor::{Tensor, TensorData},
 };
-use data::{ImageShape, Task};
+use data::{ImageShape, LARGEST_SCORE, Task};
 use models::{Network, Pass, weights};
 use store::{NumberType, TensorFile};
 
@@ -34,6 +34,12 @@ pub struct Model<B: Backend> {
 /// The name of a model's file in a run's directory.
 pub const MODEL: &str = "model.safetensors";
 
+/// Where a file's metadata has the version of its form, 1 if nowhere.
+const FORMAT_KEY: &str = "format";
+/// The newest version that is read, and the one that is written; to be raised where a program that does
+/// not know of a change would predict otherwise.
+const FORMAT: u64 = 1;
+
 /// What errors call a model that is not read from a file.
 const IN_MEMORY: &str = "model in memory";
 
@@ -42,7 +48,8 @@ const IN_MEMORY: &str = "model in memory";
 /// - `network`: the one that `description.architecture` describes; for another one write a
 ///   [`TensorFile`] with metadata of its own
 pub fn model_file<B: Backend, M: Module<B>>(network: &M, description: &Description) -> TensorFile {
-    let metadata = serde_json::to_value(description).expect("a description has a form in JSON");
+    let mut metadata = serde_json::to_value(description).expect("a description has a form in JSON");
+    metadata[FORMAT_KEY] = FORMAT.into();
     TensorFile { tensors: weights::to_tensors(network), metadata }
 }
 
@@ -90,6 +97,10 @@ impl<B: Backend> Model<B> {
         path: &Path,
         device: &B::Device,
     ) -> Result<Self, InferenceError> {
+        let format = file.metadata.get(FORMAT_KEY).map_or(Some(FORMAT), serde_json::Value::as_u64);
+        if format.is_none_or(|format| format > FORMAT) {
+            return Err(InferenceError::Newer { path: path.to_owned() });
+        }
         let is_there = file.metadata.get("architecture").is_some();
         let description: Description = serde_json::from_value(file.metadata).map_err(|error| {
             let reason = match is_there {
@@ -128,12 +139,18 @@ impl<B: Backend> Model<B> {
     /// `h_next` and `c_next`.
     ///
     /// The file's property `output` names what is predicted, and `activation` what makes probabilities of
-    /// it: `softmax`, `sigmoid` or `none`. `classes` and `preprocessing` are JSON. For images input =
-    /// (pixel * `scale` - `mean`) / `deviation`, after a resize with `filter`. Of a text, the id of a
-    /// word is its place in `words` plus `offset`, or `unknown`. Of a table a number becomes (number - `mean`) /
-    /// `deviation`, or 0 where it is missing. A missing category counts as `fill`; with the encoding
-    /// `one_hot` a category becomes a feature for each of `categories`, 1 for its own, and with `index`
-    /// its place there plus `offset`, or 0 if it is not among them. A dropped column becomes nothing.
+    /// it: `softmax`, `sigmoid` (of the second of two classes, from a single logit) or `none`. `classes`
+    /// and `preprocessing` are JSON. For images input = (pixel * `scale` - `mean`) / `deviation`, after a
+    /// resize with `filter`. Of a text, the id of a word is its place in `words` plus `offset`, or
+    /// `unknown`.
+    ///
+    /// Of a table a cell, without the blanks around it, is missing if it is empty, or one of `always_missing`
+    /// or of `missing`. A number is read without its `dress`, such as a currency sign, and with a decimal
+    /// comma where `decimal_comma` says so; it becomes (number - `mean`) / `deviation`, at least
+    /// -`largest` and at most `largest`, or 0 where it is missing. A missing category counts as `fill`. A
+    /// category that is a number has its shortest form: `1` for `01` and `1.0`. With the encoding
+    /// `one_hot` it becomes a feature for each of `categories`, 1 for its own, and with `index` its place
+    /// there plus `offset`, or 0 if it is not among them. A dropped column becomes nothing.
     ///
     /// - `numbers`: the type in which the weights are stored; the network computes in f32
     ///
@@ -152,8 +169,8 @@ impl<B: Backend> Model<B> {
     ///
     /// # Errors
     ///
-    /// If the model does not read rows, or `features` are not whole rows, not finite, or have the index of
-    /// an unknown category.
+    /// If the model does not read rows, or `features` are not whole rows, not finite or larger than any that
+    /// is encoded, or have the index of an unknown category.
     pub fn predict_rows(&self, features: &[f32]) -> Result<Vec<Prediction<'_>>, InferenceError> {
         let (Preprocessing::Table(table), Network::Mlp(mlp)) =
             (&self.description.preprocessing, &self.network)
@@ -268,7 +285,7 @@ impl<B: Backend> Model<B> {
     }
 }
 
-/// Checks that features are finite, and indices in range.
+/// Checks that features are such as are encoded, which no network turns into NaN, and indices in range.
 ///
 /// - `indexed`: those features, each with its number of indices
 fn check_values(
@@ -277,7 +294,8 @@ fn check_values(
     indexed: &[(usize, usize)],
 ) -> Result<(), InferenceError> {
     for (row, features) in features.chunks_exact(width).enumerate() {
-        if let Some(feature) = features.iter().position(|value| !value.is_finite()) {
+        let is_known = |value: &f32| value.is_finite() && f64::from(value.abs()) <= LARGEST_SCORE;
+        if let Some(feature) = features.iter().position(|value| !is_known(value)) {
             return Err(InferenceError::NotFinite { row, feature, value: features[feature] });
         }
         for &(feature, entries) in indexed {

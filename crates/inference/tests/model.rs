@@ -110,7 +110,7 @@ fn whole(file: TensorFile) -> Model<Selected> {
 fn a_file_that_contradicts_itself_is_refused() {
     let deep = json!([[2], [], [], [], [], []]);
     let of_nothing = json!({ "network": "mlp", "inputs": 0, "hidden": [4], "outputs": 3 });
-    let cases: [(File, &str, Value, &str); 21] = [
+    let cases: [(File, &str, Value, &str); 22] = [
         (table, "/architecture/inputs", json!(0), "the features [1] are embedded, of 0 features"),
         (table, "/architecture", of_nothing, "one of them is 0"),
         (table, "/architecture/inputs", json!(4), "3 features of a row, but 4 for its network"),
@@ -132,6 +132,7 @@ fn a_file_that_contradicts_itself_is_refused() {
         (vgg, "/architecture/features/blocks", deep, "too small"),
         (text, "/architecture/vocabulary", json!(2), "3 tokens, but 2 for its network"),
         (text, "/architecture/dropout", json!(1.5), "the probability of dropout is 1.5"),
+        (text, "/classes", json!(["a", "b"]), "0 classes of a text, but 2 for its network"),
     ];
     for (file, pointer, value, expected) in cases {
         let error = read(file(), pointer, value).unwrap_err();
@@ -143,6 +144,25 @@ fn a_file_that_contradicts_itself_is_refused() {
     let other = serde_json::to_value(other).unwrap();
     let error = read(table(), "/preprocessing", other).unwrap_err().to_string();
     assert!(error.ends_with("its network does not read images"), "{error}");
+}
+
+/// What this version does not know of might change what is predicted.
+#[test]
+fn a_file_of_a_newer_version_is_refused() {
+    for format in [json!(2), json!("2")] {
+        let error = read(table(), "/format", format).unwrap_err();
+        assert!(matches!(error, InferenceError::Newer { .. }), "{error}");
+        assert!(error.help().is_some());
+    }
+    let mut before = image();
+    before.metadata.as_object_mut().unwrap().remove("format");
+    whole(before);
+    for (file, of) in [(table as File, "/architecture"), (vgg, "/architecture/head")] {
+        let mut changed = file().metadata.pointer(of).unwrap().clone();
+        changed["activation"] = json!("gelu");
+        let error = read(file(), of, changed).unwrap_err();
+        assert!(error.to_string().contains("unknown field `activation`"), "{error}");
+    }
 }
 
 /// With sizes for which no machine has the memory.
@@ -185,7 +205,7 @@ fn rows_and_images_are_predicted_whole_or_not_at_all() {
         assert_eq!(error.to_string(), expected);
         assert!(error.help().is_some());
     }
-    for value in [f32::NAN, f32::INFINITY] {
+    for value in [f32::NAN, f32::INFINITY, -3e38] {
         let error = model.predict_rows(&[0.5, 2.0, 0.5, value, 0.0, 1.0]).unwrap_err();
         assert_eq!(error.to_string(), format!("row 1, feature 0 is {value}"));
     }

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use store::StoredTensor;
 
 use crate::{
-    Cnn, CnnConfig, HeadConfig, Initializer, Mlp, MlpConfig, ResNet, ResNetConfig, SimpleNet,
-    SimpleNetConfig, TextLstm, TextLstmConfig, VggClassifier, VggClassifierConfig,
+    Cnn, CnnConfig, Initializer, Mlp, MlpConfig, ResNet, ResNetConfig, SimpleNet, SimpleNetConfig,
+    TextLstm, TextLstmConfig, VggClassifier, VggClassifierConfig,
     weights::{self, WeightsError},
 };
 
@@ -59,41 +59,12 @@ impl Architecture {
     /// If the sizes contradict each other or one is 0 ([`load`](Self::load) would accept such weights,
     /// but no input would fit), or if dropout is not a probability.
     pub fn check(&self) -> Result<(), ArchitectureError> {
-        let sizes: Vec<usize> = match self {
-            Self::Mlp(config) => {
-                let embeddings = config.embeddings.iter();
-                let of_embeddings = embeddings.flat_map(|table| [table.entries, table.width]);
-                // With embeddings, `MlpConfig::check` tells which of them are of no feature.
-                let inputs = config.embeddings.is_empty().then_some(config.inputs);
-                let of_layers = config.hidden.iter().copied().chain([config.outputs]);
-                inputs.into_iter().chain(of_layers).chain(of_embeddings).collect()
-            }
-            Self::Cnn(config) => vec![config.channels, config.classes],
-            Self::SimpleNet(config) => vec![config.channels, config.classes],
-            Self::ResNet(config) => vec![config.channels, config.classes],
-            Self::TextLstm(config) => vec![config.vocabulary, config.embedding, config.hidden],
-            Self::Vgg(VggClassifierConfig { features, head }) => {
-                let widths = features.blocks.iter().flatten().chain(&head.hidden);
-                widths.copied().chain([features.channels, head.outputs]).collect()
-            }
-        };
-        if sizes.contains(&0) {
-            return Err(ArchitectureError::Sizes { reason: "one of them is 0".to_owned() });
-        }
-        match self {
-            Self::Mlp(MlpConfig { dropout, .. })
-            | Self::TextLstm(TextLstmConfig { dropout, .. })
-            | Self::Vgg(VggClassifierConfig { head: HeadConfig { dropout, .. }, .. }) => {
-                ArchitectureError::unless_probability(*dropout)?;
-            }
-            Self::Cnn(_) | Self::SimpleNet(_) | Self::ResNet(_) => {}
-        }
         match self {
             Self::Mlp(config) => config.check(),
             Self::Cnn(config) => config.check(),
             Self::SimpleNet(config) => config.check(),
             Self::ResNet(config) => config.check(),
-            Self::TextLstm(_) => Ok(()),
+            Self::TextLstm(config) => config.check(),
             Self::Vgg(config) => config.check(),
         }
     }
@@ -209,6 +180,13 @@ impl ArchitectureError {
         smallest: usize,
     ) -> Result<(), Self> {
         if size >= smallest { Ok(()) } else { Err(Self::SmallImages { network, size, smallest }) }
+    }
+
+    pub(crate) fn unless_positive(sizes: impl IntoIterator<Item = usize>) -> Result<(), Self> {
+        match sizes.into_iter().any(|size| size == 0) {
+            true => Err(Self::Sizes { reason: "one of them is 0".to_owned() }),
+            false => Ok(()),
+        }
     }
 
     pub(crate) fn unless_probability(dropout: f64) -> Result<(), Self> {

@@ -11,6 +11,7 @@ use crate::{
 
 /// The sizes of a [`Cnn`]; by default the tutorial's, with 93,322 parameters.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct CnnConfig {
     /// Channels of an image.
     pub channels: usize,
@@ -42,8 +43,9 @@ impl CnnConfig {
 
     /// # Errors
     ///
-    /// Where the images are too small.
+    /// Where a size is 0, or the images are too small.
     pub fn check(&self) -> Result<(), ArchitectureError> {
+        ArchitectureError::unless_positive([self.channels, self.classes])?;
         ArchitectureError::unless_large("cnn", self.size, Self::SMALLEST)
     }
 

@@ -1,11 +1,13 @@
 //! Weights from elsewhere: safetensors of any origin, and PyTorch's checkpoints.
 
 use std::{
+    collections::BTreeMap,
     fs::File,
-    io::{BufReader, Read, Seek},
+    io::{self, BufReader, Read, Seek, SeekFrom},
     path::{Path, PathBuf},
 };
 
+use serde::de::IgnoredAny;
 use store::{StoreError, TensorFile};
 
 use crate::pth::{self, Fault, Format};
@@ -48,7 +50,8 @@ pub fn read(path: &Path) -> Result<TensorFile, ImportError> {
 
 /// Reads those tensors of a file as f32 whose names are `wanted`, and the metadata of this project's
 /// files. The kind of file is recognised by its content, not by its name. PyTorch's counters
-/// `num_batches_tracked` are left out.
+/// `num_batches_tracked` are left out, and so is what its wrappers, such as `torch.compile`, put before
+/// all names.
 ///
 /// # Errors
 ///
@@ -88,8 +91,15 @@ fn safetensors(
     if size.checked_add(8).is_none_or(|end| end > length) {
         return Err(Fault::Truncated("it ends in its header".to_owned()));
     }
+    let names = names(path, size).map_err(Fault::Io)?;
+    let prefix = prefix_of_wrappers(|| names.iter().map(String::as_str));
+    let bare = |name: &str| name.strip_prefix(&prefix).unwrap_or(name).to_owned();
     let counter = |name: &str| name.ends_with("num_batches_tracked"); // integers that nothing needs
-    let read = TensorFile::read_where(path, |name| wanted(name) && !counter(name));
+    let read = TensorFile::read_where(path, |name| wanted(&bare(name)) && !counter(name));
+    let read = read.map(|file| TensorFile {
+        tensors: file.tensors.into_iter().map(|(name, tensor)| (bare(&name), tensor)).collect(),
+        ..file
+    });
     read.map_err(|error| match error {
         StoreError::Io { reason, .. } => Fault::Io(reason),
         StoreError::Truncated { .. } => {
@@ -99,6 +109,32 @@ fn safetensors(
         StoreError::Format { reason, .. } => Fault::Damaged(reason),
         error => Fault::Damaged(error.to_string()),
     })
+}
+
+/// The names in the header of a safetensors file, of so many bytes; none where it is damaged.
+fn names(path: &Path, size: u64) -> io::Result<Vec<String>> {
+    let mut file = File::open(path)?;
+    file.seek(SeekFrom::Start(8))?;
+    let mut header = Vec::new();
+    file.take(size).read_to_end(&mut header)?;
+    let entries: BTreeMap<String, IgnoredAny> = serde_json::from_slice(&header).unwrap_or_default();
+    Ok(entries.into_keys().filter(|name| name != "__metadata__").collect())
+}
+
+/// What `DataParallel`, `DistributedDataParallel` and `torch.compile` put before all names.
+const WRAPPERS: [&str; 2] = ["module.", "_orig_mod."];
+
+/// What wrappers, perhaps one in another, put before all of these names.
+pub(crate) fn prefix_of_wrappers<'a, N: Iterator<Item = &'a str>>(names: impl Fn() -> N) -> String {
+    let mut prefix = String::new();
+    while let Some(wrapper) = WRAPPERS.into_iter().find(|wrapper| {
+        let is_wrapped =
+            |name: &str| name.strip_prefix(&prefix).is_some_and(|rest| rest.starts_with(wrapper));
+        names().next().is_some() && names().all(is_wrapped)
+    }) {
+        prefix += wrapper;
+    }
+    prefix
 }
 
 /// Whether a name is one of a VGG network's features, in torchvision's files and in timm's.

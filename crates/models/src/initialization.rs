@@ -291,6 +291,7 @@ mod tests {
     use backend::{Selected, device::Device};
 
     use super::*;
+    use crate::layers::{Embedding, Lstm};
 
     fn values<const D: usize>(parameter: Param<Tensor<Selected, D>>) -> Vec<f64> {
         parameter.val().into_data().iter().collect()
@@ -317,6 +318,41 @@ mod tests {
         let [square, largest] = spread(Law::He);
         close(square, 2.0 / 360.0);
         assert!(largest > 3.0 * square.sqrt(), "no uniform law");
+    }
+
+    /// Those of PyTorch's `reset_parameters`, and of the arguments of Keras's layers.
+    #[test]
+    fn layers_begin_as_their_law_says() {
+        let initializer = Initializer::<Selected>::seeded(3, &Device::default());
+        let bound =
+            |values: &[f64]| values.iter().fold(0.0f64, |most, value| most.max(value.abs()));
+        let close = |found: f64, expected: f64| {
+            assert!((found / expected - 1.0).abs() < 0.05, "{found} for {expected}");
+        };
+        close(bound(&values(initializer.bias(Law::Pytorch, 500, 9))), 1.0 / 3.0);
+        for law in [Law::Keras, Law::He] {
+            assert_eq!(values(initializer.bias(law, 4, 9)), [0.0; 4]);
+        }
+
+        let (inputs, hidden) = (4, 25);
+        for law in [Law::Pytorch, Law::He] {
+            let lstm = Lstm::new(&initializer, law, inputs, hidden);
+            close(bound(&values(lstm.weight_ih)), 0.2);
+            close(bound(&values(lstm.weight_hh)), 0.2);
+            close(bound(&values(lstm.bias_ih)), 0.2);
+            close(bound(&values(lstm.bias_hh.unwrap())), 0.2);
+            let table = values(Embedding::new(&initializer, law, 100, 50).weight);
+            let squares = table.iter().map(|value| value * value).sum::<f64>();
+            close((squares / table.len() as f64).sqrt(), 1.0);
+        }
+        let lstm = Lstm::new(&initializer, Law::Keras, inputs, hidden);
+        close(bound(&values(lstm.weight_ih)), (6.0f64 / 104.0).sqrt());
+        // Gates are the input's, the forget gate, the cell's and the output's.
+        let forgets = [0.0, 1.0, 0.0, 0.0].map(|bias| [bias; 25]).concat();
+        assert_eq!(values(lstm.bias_ih), forgets);
+        assert!(lstm.bias_hh.is_none());
+        let table = values(Embedding::new(&initializer, Law::Keras, 100, 50).weight);
+        close(bound(&table), 0.05);
     }
 
     #[test]

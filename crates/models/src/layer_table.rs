@@ -96,7 +96,10 @@ impl Table {
     fn conv(&mut self, name: &str, outputs: usize, sizes: Kernel) {
         let Kernel { side, stride, padding, bias } = sizes;
         let [inputs, height, width] = self.image();
-        let moved = |length: usize| (length + 2 * padding - side) / stride + 1;
+        // 0 where the kernel does not fit.
+        let moved = |length: usize| {
+            (length + 2 * padding).checked_sub(side).map_or(0, |left| left / stride + 1)
+        };
         let weights = outputs * inputs * side * side;
         let output = vec![outputs, moved(height), moved(width)];
         let places = output[1] * output[2];

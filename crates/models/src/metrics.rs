@@ -56,6 +56,8 @@ struct ClassSums<B: Backend> {
     sums: Tensor<B, 2>,
     /// Over the batches before.
     read: Vec<f64>,
+    /// Samples that were counted.
+    samples: usize,
 }
 
 impl<B: Backend> ClassSums<B> {
@@ -69,6 +71,7 @@ impl<B: Backend> ClassSums<B> {
         let hits = truth.clone() * prediction.clone();
         let sums = [truth, prediction, hits].map(|among| among.sum_dim(0));
         self.sums = self.sums.clone() + Tensor::cat(sums.to_vec(), 0);
+        self.samples += batch;
     }
 
     fn read_sums(&mut self) {
@@ -101,12 +104,13 @@ impl<B: Backend> Evaluation<B> {
             classes: Tensor::arange(0..classes as i64, device).unsqueeze(),
             sums: Tensor::zeros([3, classes], device),
             read: vec![0.0; 3 * classes],
+            samples: 0,
         });
         self
     }
 
-    /// Counts which classes the logits predict, where the macro F1 is asked for; to be called before
-    /// [`add`](Self::add) of the same batch.
+    /// Counts which classes the logits predict, where the macro F1 is asked for; to be called for each
+    /// batch that is [added](Self::add).
     ///
     /// - `logits`: `[batch, classes]`
     /// - `targets`: `[batch]`, in `0..classes`
@@ -154,6 +158,10 @@ impl<B: Backend> Evaluation<B> {
     }
 
     /// The metrics by name, read from the device; NaN where there was no sample.
+    ///
+    /// # Panics
+    ///
+    /// If the macro F1 is asked for, and the classes of some samples were not counted.
     pub fn finish(self) -> BTreeMap<String, f64> {
         let Ok(metrics) = self.finish_together(|_| Ok::<_, Infallible>(()));
         metrics
@@ -166,12 +174,19 @@ impl<B: Backend> Evaluation<B> {
     /// # Errors
     ///
     /// That of `add`.
+    ///
+    /// # Panics
+    ///
+    /// As [`finish`](Self::finish).
     pub fn finish_together<E>(
         mut self,
         add: impl FnOnce(&mut [f64]) -> Result<(), E>,
     ) -> Result<BTreeMap<String, f64>, E> {
         self.read_sums();
-        let of_classes = self.classes.map(|classes| classes.read);
+        let of_classes = self.classes.map(|classes| {
+            assert_eq!(classes.samples, self.samples, "`add_classes` for each sample");
+            classes.read
+        });
         let samples = iter::once(self.samples as f64);
         let mut sums: Vec<f64> =
             samples.chain(self.read).chain(of_classes.iter().flatten().copied()).collect();

@@ -11,6 +11,7 @@ use crate::{
 
 /// The sizes of an [`Mlp`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct MlpConfig {
     /// Features of a sample.
     pub inputs: usize,
@@ -33,6 +34,7 @@ fn is_none(dropout: &f64) -> bool {
 
 /// A feature that is an index, and the learnt vectors that replace it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct FeatureEmbedding {
     /// Which feature.
     pub feature: usize,
@@ -54,8 +56,17 @@ pub struct Mlp<B: Backend> {
 impl MlpConfig {
     /// # Errors
     ///
-    /// Where the embedded features are not features of a sample, in ascending order.
+    /// Where a size is 0, dropout is no probability, or the embedded features are not features of a
+    /// sample, in ascending order.
     pub fn check(&self) -> Result<(), ArchitectureError> {
+        let of_embeddings = self.embeddings.iter().flat_map(|table| [table.entries, table.width]);
+        // With embeddings, the features tell more.
+        let features = self.embeddings.is_empty().then_some(self.inputs);
+        let of_layers = self.hidden.iter().copied().chain([self.outputs]);
+        ArchitectureError::unless_positive(
+            features.into_iter().chain(of_layers).chain(of_embeddings),
+        )?;
+        ArchitectureError::unless_probability(self.dropout)?;
         let features: Vec<usize> = self.embeddings.iter().map(|table| table.feature).collect();
         let inputs = self.inputs;
         if features.is_sorted_by(|a, b| a < b) && features.last().is_none_or(|&last| last < inputs)

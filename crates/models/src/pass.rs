@@ -56,7 +56,8 @@ impl<B: Backend> Pass<B> {
     /// Batch normalisation by the batch, and dropout by (`seed`, `step`, sample).
     ///
     /// - `step`: updates made so far, a trainer's `step_number()`
-    /// - `first_sample`: the place of the batch's first sample in the whole update, `part.first`
+    /// - `first_sample`: the place of the batch's first row in the whole update: `part.first`, or of a
+    ///   batch of tokens, where a part counts targets, `first_row`
     pub fn training(seed: u64, step: u64, first_sample: usize) -> Self {
         let training = Some(Training { seed, step, first_sample, over_processes: None });
         Self { training, ..Self::evaluation() }

@@ -19,6 +19,7 @@ use crate::{
 
 /// The sizes of a [`ResNet`]; by default ResNet-20 for CIFAR-10, with 269,722 parameters.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct ResNetConfig {
     /// Layers with weights, `6 n + 2`: the authors' are 20, 32, 44, 56.
     pub depth: usize,
@@ -71,8 +72,9 @@ impl Default for ResNetConfig {
 impl ResNetConfig {
     /// # Errors
     ///
-    /// Where the depth is not one of `6 n + 2`.
+    /// Where a size is 0, or the depth is not one of `6 n + 2`.
     pub fn check(&self) -> Result<(), ArchitectureError> {
+        ArchitectureError::unless_positive([self.channels, self.classes])?;
         if self.depth >= 8 && self.depth % 6 == 2 {
             return Ok(());
         }

@@ -8,12 +8,13 @@ use burn::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Initializer, Law, Pass,
+    ArchitectureError, Initializer, Law, Pass,
     layers::{Dropout, Embedding, Linear, Lstm},
 };
 
 /// The sizes of a [`TextLstm`]; by default the Keras tutorial's.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct TextLstmConfig {
     /// The number of tokens.
     pub vocabulary: usize,
@@ -27,7 +28,8 @@ pub struct TextLstmConfig {
     pub dropout: f64,
     /// Where the next token is predicted.
     pub predict: Positions,
-    /// How the weights are drawn.
+    /// How the weights are drawn, and whose LSTM it is: by Keras's law it has no `bias_hh`, which weights
+    /// from PyTorch need.
     pub initialization: Law,
 }
 
@@ -50,6 +52,16 @@ pub struct TextLstm<B: Backend> {
     dense: Linear<B>,
     #[module(skip)]
     predict: Positions,
+}
+
+impl TextLstmConfig {
+    /// # Errors
+    ///
+    /// Where a size is 0, or dropout is no probability.
+    pub fn check(&self) -> Result<(), ArchitectureError> {
+        ArchitectureError::unless_positive([self.vocabulary, self.embedding, self.hidden])?;
+        ArchitectureError::unless_probability(self.dropout)
+    }
 }
 
 impl Default for TextLstmConfig {

@@ -80,6 +80,28 @@ fn only_what_is_wanted_is_read() {
     }
 }
 
+/// As `DistributedDataParallel` and `torch.compile` name parameters, and one around the other.
+#[test]
+fn what_wrappers_put_before_all_names_is_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("wrapped.safetensors");
+    for (first, others, bare) in [
+        ("module.", "module.", ["a", "b.c"]),
+        ("_orig_mod.", "_orig_mod.", ["a", "b.c"]),
+        ("module._orig_mod.", "module._orig_mod.", ["a", "b.c"]),
+        ("", "module.", ["a", "module.b.c"]),
+    ] {
+        let tensor = expected()["part"].clone();
+        let names = [format!("{first}a"), format!("{others}b.c")];
+        let tensors = names.map(|name| (name, tensor.clone())).into();
+        TensorFile { tensors, ..TensorFile::default() }.write(&path).unwrap();
+        let read = import::read(&path).unwrap().tensors;
+        assert_eq!(read.keys().collect::<Vec<_>>(), bare);
+        let some = import::read_where(&path, |name| name == "a").unwrap().tensors;
+        assert_eq!(some.keys().collect::<Vec<_>>(), ["a"]);
+    }
+}
+
 #[test]
 fn code_is_refused_and_not_run() {
     let refused = |name: &str| {

@@ -60,6 +60,9 @@ impl Stop {
         if step >= self.after.load(Ordering::Relaxed) {
             self.request();
         }
+        if let Some(outer) = &self.outer {
+            outer.note(step);
+        }
     }
 }
 

@@ -10,14 +10,14 @@ use crate::{GroupError, Mistake};
 /// Training stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum TrainError {
-    /// A loss or a gradient was infinite or NaN, and no such update was applied; or the model holds
+    /// A loss, a gradient or the sum of its squares was infinite or NaN, and no such update was applied; or the model holds
     /// such a value at a checkpoint or at the end, as running statistics may where activations overflow.
     #[error(
         "training diverged: {what} became infinite or NaN {}, at learning rate {}",
         among_steps(*after, *step), in_digits(*learning_rate, 3)
     )]
     Diverged {
-        /// What is not finite at the last step, such as ``the gradient of `fc.weight` ``, or in the model:
+        /// What is not finite at the last step, such as ``the gradient of `fc.weight`, or its square,``, or in the model:
         /// `` `norm.running_variance` ``.
         what: String,
         /// The last step after which it was known to be finite.

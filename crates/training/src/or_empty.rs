@@ -79,8 +79,10 @@ mod tests {
             assert_eq!(read, checkpoint, "{text}");
         }
         let null: CheckpointConfig =
-            serde_json::from_str(r#"{"every_steps": null, "keep": 1}"#).unwrap();
+            serde_json::from_str(r#"{"every_epochs": null, "keep": 1}"#).unwrap();
         assert_eq!(null, none);
+        let left_out: CheckpointConfig = serde_json::from_str("{}").unwrap();
+        assert_eq!(left_out, CheckpointConfig::default());
         assert!(serde_json::from_str::<CheckpointConfig>(r#"{"every_steps": "x"}"#).is_err());
     }
 }

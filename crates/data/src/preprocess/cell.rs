@@ -8,8 +8,8 @@ use crate::count::counted;
 /// The longest part of a cell that an error quotes, in characters.
 const QUOTED: usize = 40;
 
-/// What marks a missing value besides an empty cell: `?`, and what pandas takes for missing.
-const MISSING: [&str; 19] = [
+/// What marks a missing value in every table besides an empty cell: `?`, and what pandas takes for missing.
+pub const ALWAYS_MISSING: [&str; 19] = [
     "?", "NA", "N/A", "n/a", "#N/A", "#N/A N/A", "#NA", "<NA>", "NaN", "nan", "-NaN", "-nan",
     "1.#QNAN", "1.#IND", "-1.#QNAN", "-1.#IND", "NULL", "null", "None",
 ];
@@ -105,7 +105,7 @@ impl CellError {
 /// The content of a cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Cell {
-    /// Empty, or one of [`MISSING`].
+    /// Empty, or one of [`ALWAYS_MISSING`].
     Missing,
     /// A number; infinite where it is too large for 64 bits.
     Number(f64),
@@ -124,7 +124,7 @@ impl Cell {
             Ok(number) if number.is_finite() => Self::Number(number),
             // `1e999` has digits and overflows; `inf` and `nan` have none.
             Ok(number) if text.contains(|c: char| c.is_ascii_digit()) => Self::Number(number),
-            _ if text.is_empty() || MISSING.contains(&text) => Self::Missing,
+            _ if text.is_empty() || ALWAYS_MISSING.contains(&text) => Self::Missing,
             Ok(_) => Self::NotFinite,
             Err(_) => Self::Text,
         }
@@ -220,7 +220,7 @@ mod tests {
     #[test]
     fn cells_read_as_what_they_say() {
         let check = |text, expected| assert_eq!(Cell::parse(text), expected, "{text:?}");
-        for missing in ["", "  ", " NA ", "\tNone"].into_iter().chain(MISSING) {
+        for missing in ["", "  ", " NA ", "\tNone"].into_iter().chain(ALWAYS_MISSING) {
             check(missing, Cell::Missing);
         }
         let signed = [("+3", 3.0), ("-1e-3 ", -0.001), ("\u{2212}1.5", -1.5)];

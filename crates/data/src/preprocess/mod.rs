@@ -11,10 +11,13 @@ pub(crate) mod words;
 #[cfg(feature = "sources")]
 pub(crate) use self::table::{FAR, Odd, standardise, standardise_target};
 pub use self::{
-    cell::CellError,
+    cell::{ALWAYS_MISSING, CellError},
     decoder::Decoder,
     dress::Dress,
     image::{IMAGENET_DEVIATION, IMAGENET_MEAN, ImagePreprocessing, ImageShape, Resize},
-    table::{CategoryEncoding, Column, ColumnKind, TablePreprocessing, Target, TargetKind, Task},
+    table::{
+        CategoryEncoding, Column, ColumnKind, LARGEST_SCORE, TablePreprocessing, Target,
+        TargetKind, Task,
+    },
     vocabulary::{TokenKind, Vocabulary, VocabularyError},
 };

@@ -9,9 +9,9 @@ use super::{
     dress::Dress,
 };
 
-/// Standardised features are clamped to this many deviations. A value of the training split cannot
+/// Standardised features are clamped to this many deviations, up and down. A value of the training split cannot
 /// lie further out (that would take a trillion rows), and no finite cell becomes infinite.
-const LARGEST_SCORE: f64 = 1e6;
+pub const LARGEST_SCORE: f64 = 1e6;
 
 /// Farther from the mean, in deviations, hardly any number is of the same unit and meaning.
 pub(crate) const FAR: f32 = 100.0;

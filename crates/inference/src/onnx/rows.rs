@@ -1,6 +1,6 @@
 //! What a graph for rows of a table has around its network, and its file's description of the columns.
 
-use data::{Column, ColumnKind, TablePreprocessing};
+use data::{ALWAYS_MISSING, Column, ColumnKind, LARGEST_SCORE, TablePreprocessing};
 use serde_json::{Value as Json, json};
 use store::StoredTensor;
 
@@ -46,7 +46,8 @@ pub(super) fn give_value(graph: &mut Graph, output: &Value, mean: f64, deviation
 }
 
 /// The preprocessing as other programs need it: no deviation is 0, since they would divide by it; the
-/// offset of an index, that of words after the unknown one, and the filter of a resize are given.
+/// offset of an index, that of words after the unknown one, the filter of a resize, what is always missing
+/// and how large features become are given.
 pub(super) fn for_others(preprocessing: &Preprocessing) -> Json {
     let mut preprocessing =
         serde_json::to_value(preprocessing).expect("a description has a form in JSON");
@@ -56,6 +57,10 @@ pub(super) fn for_others(preprocessing: &Preprocessing) -> Json {
     }
     if !preprocessing["resize"].is_null() {
         preprocessing["filter"] = json!("bilinear, antialiased");
+    }
+    if !preprocessing["columns"].is_null() {
+        preprocessing["always_missing"] = json!(ALWAYS_MISSING);
+        preprocessing["largest"] = json!(LARGEST_SCORE);
     }
     let columns = preprocessing.get_mut("columns").and_then(Json::as_array_mut);
     for column in columns.into_iter().flatten() {

@@ -42,6 +42,7 @@ pub(crate) fn all() -> Vec<Case> {
         mlp("mlp-embeddings", vec![6], vec![embedding(0, 3, 2), embedding(2, 4, 1)]),
         mlp("mlp-embedding-last", vec![6], vec![embedding(3, 2, 3)]),
         regression("mlp-regression"),
+        binary("mlp-binary"),
         image("cnn", cnn(1, 28), [1, 28, 28]),
         image("cnn-odd", cnn(3, 21), [3, 21, 21]),
         image(
@@ -100,6 +101,28 @@ fn regression(name: &'static str) -> Case {
         table.columns[CONSTANT].kind = ColumnKind::Numeric { mean: 5.0, deviation: 0.0 };
     }
     classes.clear();
+    case
+}
+
+/// Two classes from one logit, with a column of three categories that are one-hot encoded.
+fn binary(name: &'static str) -> Case {
+    let mut case = mlp(name, vec![6], Vec::new());
+    if let Description {
+        architecture: Architecture::Mlp(config),
+        preprocessing: Preprocessing::Table(table),
+        ..
+    } = &mut case.description
+    {
+        config.outputs = 1;
+        table.target.kind = TargetKind::Binary { classes: classes().try_into().unwrap() };
+        table.columns.truncate(2);
+        table.columns[1].kind = ColumnKind::Categorical {
+            categories: ["a", "b", "c"].map(str::to_owned).to_vec(),
+            fill: "a".to_owned(),
+            encoding: CategoryEncoding::OneHot,
+        };
+        table.target.index = 2;
+    }
     case
 }
 
@@ -164,7 +187,11 @@ fn case(
     preprocessing: Preprocessing,
     inputs: StoredTensor,
 ) -> Case {
-    let (recipe, classes) = (name.to_owned(), classes());
+    let recipe = name.to_owned();
+    let classes = match preprocessing {
+        Preprocessing::Text(_) => Vec::new(),
+        _ => classes(),
+    };
     Case { name, description: Description { recipe, architecture, preprocessing, classes }, inputs }
 }
 

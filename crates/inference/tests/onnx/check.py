@@ -52,10 +52,17 @@ def check(path):
         # Those of the unknown word and of the others.
         assert (preprocessing["unknown"], preprocessing["offset"]) == (0, 1), preprocessing
     assert ("resize" in preprocessing) == (preprocessing.get("filter") == "bilinear, antialiased")
-    regression = preprocessing.get("target", {}).get("task") == "regression"
-    predicted = ("value", "none") if regression else ("logits", "softmax")
+    if preprocessing["input"] == "table":
+        assert "NaN" in preprocessing["always_missing"] and preprocessing["largest"] == 1e6
+    task = preprocessing.get("target", {}).get("task", "multiclass")
+    predicted = {
+        "regression": ("value", "none"),
+        "binary": ("logits", "sigmoid"),
+        "multiclass": ("logits", "softmax"),
+    }[task]
     assert (properties["output"], properties["activation"]) == predicted, properties
-    classes = [] if regression else ["one", '"two"']
+    has_classes = task != "regression" and preprocessing["input"] != "text"
+    classes = ["one", '"two"'] if has_classes else []
     assert json.loads(properties["classes"]) == classes, properties
 
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])

@@ -5,9 +5,12 @@ use std::collections::BTreeMap;
 use half::{bf16, f16};
 use store::StoredTensor;
 
-use crate::pth::{
-    Fault,
-    value::{Id, Kind, Storage, Value, Values, View},
+use crate::{
+    import::prefix_of_wrappers,
+    pth::{
+        Fault,
+        value::{Id, Kind, Storage, Value, Values, View},
+    },
 };
 
 /// A counter of PyTorch's batch normalisation that nothing needs.
@@ -16,9 +19,6 @@ const COUNTER: &str = "num_batches_tracked";
 /// The keys under which checkpoints that hold more have the weights: Lightning's, that of PyTorch's
 /// tutorial, and that of torchvision's training scripts.
 const NESTED: [&str; 3] = ["state_dict", "model_state_dict", "model"];
-
-/// What `DataParallel` and `DistributedDataParallel` put before all names.
-const PARALLEL: &str = "module.";
 
 /// The views by name, of the dictionary itself or of one that is [`NESTED`] in it.
 pub(super) fn views(
@@ -32,15 +32,14 @@ pub(super) fn views(
         let what = "it holds no dictionary of tensors (PyTorch's `state_dict`)";
         Fault::Unsupported(what.to_owned())
     })?;
-    let is_parallel =
-        |&(key, _): &(Id, Id)| values.text(key).is_some_and(|name| name.starts_with(PARALLEL));
-    let prefix = if entries.iter().all(is_parallel) { PARALLEL } else { "" };
+    let names = || entries.iter().filter_map(|&(key, _)| values.text(key));
+    let prefix = prefix_of_wrappers(names);
     let mut views = BTreeMap::new();
     for &(key, value) in entries {
         let name = values
             .text(key)
             .ok_or_else(|| Fault::Unsupported("it holds a tensor without a name".to_owned()))?;
-        let name = name.strip_prefix(prefix).unwrap_or(name);
+        let name = name.strip_prefix(&prefix).unwrap_or(name);
         if name.ends_with(COUNTER) || !wanted(name) {
             continue;
         }

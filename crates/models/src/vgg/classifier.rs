@@ -15,6 +15,7 @@ use crate::{
 
 /// The sizes of a [`VggClassifier`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct VggClassifierConfig {
     /// The features.
     pub features: VggConfig,
@@ -45,9 +46,10 @@ impl VggClassifierConfig {
 
     /// # Errors
     ///
-    /// Where the images are too small, or the head reads other features than there are.
+    /// Where one of the two parts is refused, or the head reads other features than there are.
     pub fn check(&self) -> Result<(), ArchitectureError> {
         self.features.check()?;
+        self.head.check()?;
         let (features, inputs) = (self.features.features(), self.head.inputs);
         if features == inputs {
             return Ok(());

@@ -14,6 +14,7 @@ use crate::{
 
 /// The sizes of a [`Vgg`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct VggConfig {
     /// The channels of each convolution, a list for each block; pooling ends a block.
     pub blocks: Vec<Vec<usize>>,
@@ -59,8 +60,10 @@ impl VggConfig {
 
     /// # Errors
     ///
-    /// Where the images are too small for so many blocks.
+    /// Where a size is 0, or the images are too small for so many blocks.
     pub fn check(&self) -> Result<(), ArchitectureError> {
+        let widths = self.blocks.iter().flatten().copied();
+        ArchitectureError::unless_positive(widths.chain([self.channels]))?;
         let smallest = self.blocks.iter().fold(1usize, |side, _| side.saturating_mul(2));
         ArchitectureError::unless_large("vgg", self.size, smallest)
     }

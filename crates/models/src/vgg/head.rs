@@ -5,12 +5,13 @@ use burn::{module::Module, tensor::Tensor};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Initializer, Law, Pass,
+    ArchitectureError, Initializer, Law, Pass,
     layers::{Dropout, Linear},
 };
 
 /// The sizes of a [`Head`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct HeadConfig {
     /// The number of features of an image.
     pub inputs: usize,
@@ -30,6 +31,14 @@ pub struct Head<B: Backend> {
 }
 
 impl HeadConfig {
+    /// # Errors
+    ///
+    /// Where a size is 0, or dropout is no probability.
+    pub fn check(&self) -> Result<(), ArchitectureError> {
+        ArchitectureError::unless_positive(self.hidden.iter().copied().chain([self.outputs]))?;
+        ArchitectureError::unless_probability(self.dropout)
+    }
+
     /// The head with its initial weights, from Keras's distributions.
     pub fn init<B: Backend>(&self, seed: u64, device: &B::Device) -> Head<B> {
         self.build(&Initializer::seeded(seed, device))

@@ -55,19 +55,19 @@ pub(crate) use self::{
 /// absent, even where a write fails or the power does. It is read back before an older one is removed.
 /// A run resumes from the newest that is not damaged, bit for bit as if it had never stopped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct CheckpointConfig {
     /// Updates from one checkpoint to the next.
-    #[serde(default, with = "crate::or_empty")]
+    #[serde(with = "crate::or_empty")]
     pub every_steps: Option<u64>,
     /// Epochs from one checkpoint to the next.
-    #[serde(default, with = "crate::or_empty")]
+    #[serde(with = "crate::or_empty")]
     pub every_epochs: Option<usize>,
     /// How many of the newest are kept, at least one. With two there is one to fall back on if the last
     /// is damaged.
     pub keep: usize,
     /// Besides, writes one every this many epochs, which is kept for good.
-    #[serde(default, with = "crate::or_empty")]
+    #[serde(with = "crate::or_empty")]
     pub keep_every_epochs: Option<usize>,
 }
 

@@ -63,7 +63,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
             let what = match self.state.not_finite() {
                 Some(NotFinite::Loss) => "the loss".to_owned(),
                 Some(NotFinite::Gradient(position)) => {
-                    format!("the gradient of `{}`", self.parameters[position].path)
+                    format!("the gradient of `{}`, or its square,", self.parameters[position].path)
                 }
                 None => "the loss or a gradient".to_owned(),
             };
@@ -95,8 +95,9 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
     fn diverged(&mut self, after: u64, what: String) -> TrainError {
         let step = self.step_number();
         let epoch = self.state.record.epochs_begun();
-        self.diverged = true;
-        if let Err(error) = self.tell(&Event::End { status: EndStatus::Diverged, epoch, step }) {
+        let is_told = std::mem::replace(&mut self.diverged, true);
+        let end = Event::End { status: EndStatus::Diverged, epoch, step };
+        if !is_told && let Err(error) = self.tell(&end) {
             return error;
         }
         TrainError::Diverged {

@@ -368,6 +368,8 @@ fn training_that_diverged_is_over() {
     assert!(matches!(error, TrainError::Diverged { after: 0, .. }), "{error}");
     assert!(trainer.next_epoch().is_none());
     assert!(matches!(trainer.finish().unwrap_err(), TrainError::Diverged { .. }));
+    let ends = recorder.0.iter().filter(|event| matches!(event, Event::End { .. }));
+    assert_eq!(ends.count(), 1);
 }
 
 #[test]

@@ -30,6 +30,7 @@ fn case(name: &str) -> TrainerConfig {
     let optimizer = match name {
         "adam" => adam,
         "adam_decay" => OptimizerConfig { weight_decay: 0.1, epsilon: 1e-3, ..adam },
+        "adamw_default" => OptimizerConfig::new(OptimizerKind::AdamW, 0.05),
         "adamw" => OptimizerConfig {
             kind: OptimizerKind::AdamW,
             weight_decay: 0.1,
@@ -66,7 +67,7 @@ fn assert_close(ours: &[f64], pytorch: &[f64], what: &str) {
 fn losses_and_weights_follow_pytorchs() {
     let text = include_str!("../golden/optimizers/fixture.json");
     let Fixture { features, targets, start, cases } = serde_json::from_str(text).unwrap();
-    assert_eq!(cases.len(), 12);
+    assert_eq!(cases.len(), 13);
     for (name, expected) in &cases {
         let problem =
             Problem { features: features.clone(), targets: targets.clone(), start: start.clone() };

@@ -98,7 +98,9 @@ fn a_gradient_that_is_not_finite_is_named_by_its_parameter() {
     let settings = settings(optimizer(OptimizerKind::Sgd));
     let error = train(&problem, settings, BATCH, &mut recorder).unwrap_err();
     assert!(
-        error.to_string().contains("the gradient of `weight` became infinite or NaN in"),
+        error
+            .to_string()
+            .contains("the gradient of `weight`, or its square, became infinite or NaN in"),
         "{error}"
     );
 }
@@ -140,7 +142,9 @@ fn an_update_whose_gradients_overflow_is_not_made_and_lowers_the_scale() {
     let error = train(&problem(), settings(17), BATCH, &mut Recorder::default()).unwrap_err();
     assert!(matches!(error, TrainError::Diverged { step: 33, .. }), "{error}");
     assert!(
-        error.to_string().contains("the gradient of `weight` became infinite or NaN in"),
+        error
+            .to_string()
+            .contains("the gradient of `weight`, or its square, became infinite or NaN in"),
         "{error}"
     );
 }

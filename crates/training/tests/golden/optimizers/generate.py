@@ -17,6 +17,7 @@ optim = torch.optim
 CASES = {
     "adam": lambda p: optim.Adam(p, lr=0.05),
     "adam_decay": lambda p: optim.Adam(p, lr=0.05, weight_decay=0.1, eps=1e-3),
+    "adamw_default": lambda p: optim.AdamW(p, lr=0.05),
     "adamw": lambda p: optim.AdamW(p, lr=0.05, weight_decay=0.1, betas=(0.8, 0.99)),
     "nadam": lambda p: optim.NAdam(p, lr=0.05),
     "nadam_decay": lambda p: optim.NAdam(p, lr=0.05, weight_decay=0.1, betas=(0.8, 0.99)),
