@@ -18,7 +18,7 @@ const LARGEST_SIDE: usize = 256;
 /// Pixels of all images of a sheet, of which they have fewer each where there are many.
 const MOST_PIXELS: usize = 1 << 26;
 
-/// A PNG file with a row of images for each class, the first `columns` of each.
+/// A PNG file with a row of images for each class, at most `columns` of each, spread over all of its images.
 ///
 /// # Errors
 ///
@@ -28,16 +28,17 @@ const MOST_PIXELS: usize = 1 << 26;
 ///
 /// If the images are neither grey nor colour.
 pub fn contact_sheet(source: &dyn ImageSource, columns: usize) -> Result<Vec<u8>, DataError> {
-    let classes = source.classes().len();
-    let mut sheet = Sheet::new(source.shape(), [classes, columns]);
-    let mut of_class = vec![0; classes];
+    let mut of_class = vec![Vec::new(); source.classes().len()];
     for (index, &label) in source.labels().iter().enumerate() {
-        let row = label as usize;
-        if let Some(column) = of_class.get_mut(row).filter(|column| **column < columns) {
+        of_class[label as usize].push(index);
+    }
+    let mut sheet = Sheet::new(source.shape(), [of_class.len(), columns]);
+    for (row, images) in of_class.iter().enumerate() {
+        let shown = images.len().min(columns);
+        for column in 0..shown {
             let mut pixels = vec![0; source.shape().bytes()];
-            source.read(index, &mut pixels)?;
-            sheet.put([row, *column], pixels);
-            *column += 1;
+            source.read(images[column * images.len() / shown], &mut pixels)?;
+            sheet.put([row, column], pixels);
         }
     }
     Ok(sheet.png())

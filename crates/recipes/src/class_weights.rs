@@ -5,10 +5,12 @@ use burn::tensor::{Int, Tensor};
 use data::TableTargets;
 use serde::{Deserialize, Serialize};
 
-use crate::numbers::grouped;
+use crate::{config::Monitored, numbers::grouped};
 
-/// A class with so many times the samples of another is noted.
+/// A class with so many times the samples of another is noted, and where classes are weighted one with so
+/// many times.
 const UNEQUAL: usize = 10;
+const WEIGHTED: usize = 2;
 
 /// The value of `data.class_weights`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,21 +29,34 @@ impl ClassWeighting {
         *self == Self::Equal
     }
 
-    /// A note where some classes are rare and not weighted.
+    /// A note where some classes are rare and not weighted, or where they are and what chooses the epoch to
+    /// keep does not weight them.
     ///
     /// - `labels`: of the training split; none of a regression
-    pub(crate) fn note(self, labels: &[u32], classes: &[String]) -> Option<String> {
+    pub(crate) fn note(
+        self,
+        labels: &[u32],
+        classes: &[String],
+        monitored: Monitored,
+    ) -> Option<String> {
         let counts = counts(labels, classes.len());
         let seen = || counts.iter().zip(classes).filter(|(count, _)| **count > 0);
         let (most, frequent) = seen().max_by_key(|(count, _)| **count)?;
         let (least, rare) = seen().min_by_key(|(count, _)| **count)?;
         let times = most / least;
-        (self.is_equal() && times >= UNEQUAL).then(|| {
-            format!(
-                "class `{frequent}` has {} times as many samples as class `{rare}`, whose mistakes \
-                 hardly count; with `data.class_weights=balanced` classes count alike",
-                grouped(times as f64)
-            )
+        if self.is_equal() {
+            return (times >= UNEQUAL).then(|| {
+                format!(
+                    "class `{frequent}` has {} times as many samples as class `{rare}`, whose mistakes \
+                     hardly count; with `data.class_weights=balanced` classes count alike",
+                    grouped(times as f64)
+                )
+            });
+        }
+        (times >= WEIGHTED && monitored != Monitored::MacroF1).then(|| {
+            "classes count alike in the loss that is trained on, but not in what chooses the epoch to \
+             keep: with `training.monitor=macro_f1` they do there too"
+                .to_owned()
         })
     }
 }
@@ -137,11 +152,17 @@ mod tests {
     #[test]
     fn rare_classes_are_noted_unless_they_are_weighted() {
         let classes = ["a", "b", "c"].map(str::to_owned);
-        let labels = |frequent| [vec![1; frequent], vec![0; 2]].concat();
-        let note = ClassWeighting::Equal.note(&labels(20), &classes).unwrap();
-        assert!(note.starts_with("class `b` has 10 times as many samples as class `a`"), "{note}");
-        assert_eq!(ClassWeighting::Equal.note(&labels(19), &classes), None);
-        assert_eq!(ClassWeighting::Balanced.note(&labels(20), &classes), None);
-        assert_eq!(ClassWeighting::Equal.note(&[], &[]), None);
+        let note = |weighting: ClassWeighting, frequent, monitored| {
+            weighting.note(&[vec![1; frequent], vec![0; 2]].concat(), &classes, monitored)
+        };
+        let told = note(ClassWeighting::Equal, 20, Monitored::Loss).unwrap();
+        assert!(told.starts_with("class `b` has 10 times as many samples as class `a`"), "{told}");
+        assert_eq!(note(ClassWeighting::Equal, 19, Monitored::Loss), None);
+        assert_eq!(ClassWeighting::Equal.note(&[], &[], Monitored::Loss), None);
+
+        let told = note(ClassWeighting::Balanced, 20, Monitored::Loss).unwrap();
+        assert!(told.ends_with("with `training.monitor=macro_f1` they do there too"), "{told}");
+        assert_eq!(note(ClassWeighting::Balanced, 20, Monitored::MacroF1), None);
+        assert_eq!(note(ClassWeighting::Balanced, 3, Monitored::Loss), None);
     }
 }

@@ -24,6 +24,7 @@ use crate::{
     ExitCode, Failure,
     config::{Check, Checker, Config, ImageConfig, SettingsLayer, TextData},
     environment::DataHashes,
+    numbers::counted,
     paths::last_named,
     plan::{FrozenLayers, Outline, Plan},
     run_directory::INITIAL,
@@ -112,10 +113,14 @@ impl<Model: Initialised> ImageConfig<Model> {
         &mut self,
         kept: Option<PathBuf>,
     ) -> Result<Option<TrainedWeights>, Failure> {
-        let weights = TrainedWeights::open(self.model.weights(), kept)?;
-        if let Some(images) = weights.as_ref().and_then(TrainedWeights::images) {
-            self.data.size.get_or_insert(images.size[0]);
-            self.data.channels.get_or_insert(images.channels);
+        let mut weights = TrainedWeights::open(self.model.weights(), kept)?;
+        if let Some(weights) = &mut weights
+            && let Some((size, channels)) =
+                weights.images().map(|images| (images.size[0], images.channels))
+        {
+            weights.shape_images = self.data.size.is_none() || self.data.channels.is_none();
+            self.data.size.get_or_insert(size);
+            self.data.channels.get_or_insert(channels);
         }
         Ok(weights)
     }
@@ -233,6 +238,8 @@ pub(crate) struct TrainedWeights {
     file: WeightsFile,
     /// As the settings name them, wherever they were read.
     named: String,
+    /// Whether images get their size or colours from them.
+    shape_images: bool,
 }
 
 impl TrainedWeights {
@@ -242,7 +249,7 @@ impl TrainedWeights {
         }
         let path = kept.unwrap_or_else(|| weights.0.clone().into());
         let file = WeightsFile::read(&path, |_| true)?;
-        Ok(Some(Self { file, named: weights.0.clone() }))
+        Ok(Some(Self { file, named: weights.0.clone(), shape_images: false }))
     }
 
     /// As a file, for the run to keep.
@@ -297,11 +304,22 @@ impl TrainedWeights {
     /// What the user should know.
     pub(crate) fn note(&self, classes: &[String]) -> String {
         let last_layer = match &self.file.description {
-            Some(their) if their.classes == classes => "",
+            Some(_) if classes.is_empty() => "",
+            Some(their) if their.classes == classes => {
+                "; its classes have the same names, so the last layer is kept"
+            }
             Some(_) => "; its classes differ, so the last layer starts untrained",
             None => "; a last layer for another number of classes starts untrained",
         };
-        format!("training begins with the weights in `{}`{last_layer}", self.named)
+        let images = self.images().filter(|_| self.shape_images).map(|images| {
+            let [height, width] = images.size;
+            format!(
+                "; pictures become {height}x{width} with {}, as there",
+                counted(images.channels as u64, "channel")
+            )
+        });
+        let images = images.unwrap_or_default();
+        format!("training begins with the weights in `{}`{last_layer}{images}", self.named)
     }
 
     fn load<B: Backend, M: Module<B>>(

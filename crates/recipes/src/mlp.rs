@@ -134,7 +134,10 @@ fn notes_on_settings(
     let without_effect = config.model.embedding.is_some() && rows.indexed().is_empty();
     let note = without_effect
         .then(|| "`model.embedding` has no effect: no column is categorical".to_owned());
-    note.into_iter().chain(config.data.class_weights.note(labels, rows.target.classes()))
+    note.into_iter().chain({
+        let monitored = config.training.monitor;
+        config.data.class_weights.note(labels, rows.target.classes(), monitored)
+    })
 }
 
 /// Refuses settings that are for classes where the target is a value.

@@ -1,6 +1,7 @@
 //! The learning-rate range test: a short training run whose learning rate grows by the same factor
 //! after each step, until the loss diverges (Smith, "Cyclical learning rates for training neural
-//! networks", 2017, section 3.3; the suggestions are those of fastai's `lr_find`).
+//! networks", 2017, section 3.3; a tenth of the rate with the lowest loss, and the steepest fall, are
+//! suggestions of fastai's `lr_find`).
 
 use serde::Serialize;
 use training::{EndStatus, Event, Observer, ObserverError, StepReport, Stop};

@@ -23,7 +23,7 @@ impl DataError {
             Self::Stopped => return None,
             Self::Source(_) => "this comes from the program's own source of data".into(),
             Self::NotFound { path } if path.starts_with("~") => {
-                "write `$HOME` for `~`, which a shell replaces at the beginning of a word only"
+                "write the whole path: a shell replaces `~`, and only at the beginning of a word"
                     .into()
             }
             Self::NotFound { .. } => {

@@ -18,8 +18,9 @@ const READ: [&str; 6] = ["bmp", "jfif", "jpeg", "jpg", "png", "webp"];
 const NOT_READ: [&str; 12] =
     ["avif", "gif", "heic", "heif", "j2k", "jp2", "jxl", "pgm", "pnm", "ppm", "tif", "tiff"];
 
-/// The folder in which macOS packs what only it can read, under the names of the images.
-const MACOS: &str = "__MACOSX";
+/// The folders in which macOS packs what only it can read, under the names of the images, and in which
+/// Synology's drives keep small copies of them.
+const OF_SYSTEMS: [&str; 2] = ["__MACOSX", "@eaDir"];
 
 /// Where runs lie unless the user names another folder. It may have no run yet.
 const RUNS: &str = "runs";
@@ -187,14 +188,15 @@ pub(super) fn list_class(
     Ok(images)
 }
 
-/// What is in a folder and not hidden, nor what macOS adds to an archive.
+/// What is in a folder and not hidden, nor [a system's](OF_SYSTEMS).
 pub(super) fn entries(folder: &Path) -> Result<Vec<PathBuf>, ImageFolderError> {
     let error = |reason| ImageFolderError::List { path: folder.to_owned(), reason };
     let mut entries = Vec::new();
     for entry in fs::read_dir(folder).map_err(error)? {
         let entry = entry.map_err(error)?;
         let name = entry.file_name();
-        if !name.as_encoded_bytes().starts_with(b".") && name != MACOS {
+        let is_of_system = OF_SYSTEMS.iter().any(|system| name == *system);
+        if !name.as_encoded_bytes().starts_with(b".") && !is_of_system {
             entries.push(entry.path());
         }
     }

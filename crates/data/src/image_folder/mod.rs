@@ -90,7 +90,7 @@ impl ImageFolderSplits {
 
 /// Lists the images of a folder without reading any.
 ///
-/// Images may lie in folders below their class folder. Hidden files and folders, `__MACOSX`, and
+/// Images may lie in folders below their class folder. Hidden files and folders, `__MACOSX`, `@eaDir`, and
 /// files that are not named as images are passed over, and so are other folders beside those of
 /// splits, and the folders of runs and caches. A folder is a split only if it holds folders, so a class
 /// of images alone may be called `train`.

@@ -129,15 +129,17 @@ pub(super) fn encode(texts: &Texts, options: &TextOptions) -> Result<Corpus, Tex
         read.into_iter().flatten().filter_map(|text| text.note.clone()).collect();
     let learns_words = options.known.is_none() && options.tokens == TokenKind::Words;
     if learns_words && vocabulary.len() < options.vocabulary {
-        let words = Words::of(&text_of(train.text)).count().max(1);
-        let hint = match train.text.len() / words < LONG_WORDS {
-            true => "",
-            false => "; without blanks between words `data.tokens=characters` is of more use",
-        };
         notes.push(format!(
-            "the vocabulary has {}, not {}: {} has no more different words{hint}",
+            "the vocabulary has {}, not {}: {} has no more different words",
             counted(vocabulary.len(), "token"),
             grouped(options.vocabulary),
+            train.name
+        ));
+    }
+    let words = || Words::of(&text_of(train.text)).count().max(1);
+    if learns_words && train.text.len() / words() >= LONG_WORDS {
+        notes.push(format!(
+            "{} has few blanks: without blanks between words `data.tokens=characters` is of more use",
             train.name
         ));
     }
@@ -222,14 +224,17 @@ impl Part<'_> {
             let percent = 100.0 * unknown_words as f64 / tokens.len() as f64;
             notes.push(format!("{percent:.1} % of {name} are unknown words"));
         }
-        if left_out.is_empty() {
-            check_length(name, tokens.len(), sequence_length)?;
-        } else {
-            let left_out = describe(&left_out);
-            let rest = format!("{name}, without {left_out},");
-            check_length(&rest, tokens.len(), sequence_length)?;
-            notes.push(format!("{name} is read without {left_out}"));
-        }
+        let left_out = (!left_out.is_empty()).then(|| describe(&left_out));
+        check_length(name, tokens.len(), sequence_length).map_err(|error| match &left_out {
+            Some(left_out) => TextError::TooForeign {
+                text: name.clone(),
+                left_out: left_out.clone(),
+                tokens: tokens.len(),
+                sequence_length,
+            },
+            None => error,
+        })?;
+        notes.extend(left_out.map(|left_out| format!("{name} is read without {left_out}")));
         Ok(tokens)
     }
 }
@@ -330,7 +335,7 @@ mod tests {
     fn a_text_without_blanks_is_told_how_to_be_read() {
         let is_told = |text: &str| {
             let notes = encode(text, &options(TokenKind::Words, 1000, 1)).unwrap().notes;
-            notes[0].ends_with("`data.tokens=characters` is of more use")
+            notes.iter().any(|note| note.ends_with("`data.tokens=characters` is of more use"))
         };
         assert!(is_told(&"天地玄黄宇宙洪荒\n日月盈昃辰宿列张\n".repeat(10)));
         assert!(!is_told(&"the quick brown fox\n".repeat(10)));

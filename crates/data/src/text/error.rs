@@ -99,6 +99,18 @@ pub enum TextError {
         /// Tokens of a window.
         sequence_length: usize,
     },
+    /// A part too short because much of it is left out.
+    #[error("{text}, without {left_out}, has {}, a sequence of {} and its target take {}", counted(tokens, "token"), grouped(sequence_length), grouped(sequence_length.saturating_add(1)))]
+    TooForeign {
+        /// The part of the text.
+        text: String,
+        /// What of it the vocabulary lacks.
+        left_out: String,
+        /// The tokens that are left.
+        tokens: usize,
+        /// Tokens of a window.
+        sequence_length: usize,
+    },
     /// A part too short for a window in each stream.
     #[error(
         "{text} has {}, too few for {streams} streams of {sequence_length} or more",
@@ -170,6 +182,11 @@ impl TextError {
             Self::TooShort { .. } => {
                 "use a longer text, or train with a smaller `data.sequence_length` or another \
                  `data.validation`"
+                    .into()
+            }
+            Self::TooForeign { .. } => {
+                "use a text in the characters that the network has learnt, or train one anew on such a \
+                 text, without `model.weights` or with `data.tokens=bytes`"
                     .into()
             }
             Self::TooShortForStreams { .. } => {

@@ -25,7 +25,7 @@ pub(super) fn text_lstm(graph: &mut Graph, config: &TextLstmConfig) {
     let batch = Size::Named("batch");
     let tokens = graph.input("tokens", ElementType::I64, &[batch, Size::Named("time")]);
     let sequence = graph.embedding("embedding", &tokens); // [batch, time, embedding]
-    let sequence = lstm_layers(graph, config, &tokens, &sequence); // [batch, time, hidden]
+    let (sequence, state) = lstm_layers(graph, config, &tokens, &sequence); // [batch, time, hidden]
     let (outputs, positions) = match config.predict {
         Positions::All => (sequence, Size::Named("time")),
         Positions::Last => (graph.slice(&sequence, &[1], [-1, i64::MAX, 1]), Size::Fixed(1)),
@@ -41,19 +41,25 @@ pub(super) fn text_lstm(graph: &mut Graph, config: &TextLstmConfig) {
         ElementType::F32,
         &[batch, positions, Size::Fixed(config.vocabulary)],
     );
+    // Behind the logits: a program that asks for the first output expects those.
+    let shape = [Size::Fixed(config.layers), batch, Size::Fixed(config.hidden)];
+    for (name, next) in ["h_next", "c_next"].into_iter().zip(state) {
+        graph.output(&next, name, ElementType::F32, &shape);
+    }
 }
 
 /// - `sequence`: `[batch, time, embedding]`
-/// - returns: `[batch, time, hidden]`
+/// - returns: `[batch, time, hidden]`, and the hidden units and cells after the last token, each
+///   `[layers, batch, hidden]`; none without layers
 fn lstm_layers(
     graph: &mut Graph,
     config: &TextLstmConfig,
     tokens: &Value,
     sequence: &Value,
-) -> Value {
+) -> (Value, Vec<Value>) {
     let &TextLstmConfig { layers, hidden, .. } = config;
     if layers == 0 {
-        return sequence.clone();
+        return (sequence.clone(), Vec::new());
     }
     let [h, c] = ["h", "c"].map(|name| state(graph, name, tokens, [layers, hidden]));
     let (mut h_next, mut c_next) = (Vec::new(), Vec::new());
@@ -72,12 +78,8 @@ fn lstm_layers(
         h_next.push(h);
         c_next.push(c);
     }
-    let shape = [Size::Fixed(layers), Size::Named("batch"), Size::Fixed(hidden)];
-    for (name, parts) in [("h_next", h_next), ("c_next", c_next)] {
-        let next = graph.concat(&parts, 0);
-        graph.output(&next, name, ElementType::F32, &shape);
-    }
-    graph.transpose(&sequence, &[1, 0, 2])
+    let state = [h_next, c_next].map(|parts| graph.concat(&parts, 0)).to_vec();
+    (graph.transpose(&sequence, &[1, 0, 2]), state)
 }
 
 /// The state before the first token, `[layers, batch, hidden]`.

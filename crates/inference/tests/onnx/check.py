@@ -65,6 +65,7 @@ def check(path):
     classes = ["one", '"two"'] if has_classes else []
     assert json.loads(properties["classes"]) == classes, properties
 
+    assert model.graph.output[0].name == properties["output"], "what is predicted comes first"
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
     tensors = load_file(path.with_suffix(".safetensors"))
     inputs, logits = tensors["inputs"], tensors["logits"]

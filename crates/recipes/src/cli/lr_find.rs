@@ -110,10 +110,11 @@ struct ToTry {
 }
 
 /// The settings to try: a tenth of the rate with the lowest loss; where the schedule has its peak at
-/// the rate, and so stays there only briefly, the rate where the loss falls fastest.
+/// the rate, and so stays there only briefly, that rate itself (Smith and Topin, "Super-convergence", 2019,
+/// take the highest before the loss rises).
 fn to_try(test: &RangeTest, layers: &[&SettingsLayer]) -> Option<ToTry> {
     let setting = |key| setting(layers, key);
-    let peak = test.steepest.filter(|_| setting("schedule.kind") == "one_cycle");
+    let peak = test.lowest.filter(|_| setting("schedule.kind") == "one_cycle");
     let rate = exponential(peak.or(test.tenth_of_lowest)?);
     let mut settings = vec![format!("optimizer.learning_rate={rate}")];
     let number = |text: &str| text.parse::<f64>().unwrap_or(0.0);
@@ -180,7 +181,8 @@ fn describe(
         exponential(last),
     );
     let suggestions = [
-        ("a tenth of the rate with the lowest loss", test.tenth_of_lowest),
+        ("with the lowest loss", test.lowest),
+        ("a tenth of that", test.tenth_of_lowest),
         ("where the loss falls fastest", test.steepest),
         ("the recipe's default", default),
     ];
@@ -281,7 +283,7 @@ mod tests {
         assert_eq!(tried(&[]), "optimizer.learning_rate=1.0e-2");
         let cosine = ["schedule.kind=cosine", "schedule.minimum=0.02"];
         assert_eq!(tried(&cosine), "optimizer.learning_rate=1.0e-2 schedule.minimum=0");
-        let peak = "peak: optimizer.learning_rate=3.0e-2";
+        let peak = "peak: optimizer.learning_rate=1.0e-1";
         assert_eq!(tried(&["schedule.kind=one_cycle"]), peak);
         let given = ["optimizer.learning_rate = 0.1", "data.size=8"].map(str::to_owned);
         let found = ["optimizer.learning_rate=1e-2".to_owned()];

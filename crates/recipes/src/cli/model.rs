@@ -23,10 +23,13 @@ pub(super) fn model_of(run: &Path) -> Result<PathBuf, Failure> {
         unusable_model(&Record::read(run)?).map_or(Ok(()), Err)?;
     }
     if is_run && !run.join(SUMMARY).exists() {
+        let newest = newest_step(&run.join(CHECKPOINTS));
+        let newest = newest.map(|step| format!(", and a checkpoint is of step {step}"));
         print_note(&format!(
-            "the run `{}` is not finished: this is its model from when it last stopped; to go on: \
+            "the run `{}` is not finished: this is its model from when it last stopped{}; to go on: \
              recipes resume {}",
             run.display(),
+            newest.unwrap_or_default(),
             quoted_path(run)
         ));
     }

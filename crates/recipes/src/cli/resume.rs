@@ -70,6 +70,9 @@ pub(super) fn run(
         let is_to_go_on = arguments.settings.iter().any(|set| set.trim().starts_with("training."));
         finished = of_finished(directory).ok().flatten().filter(|_| is_to_go_on);
         note_divergence(&record);
+        if newest_step(&directory.join(CHECKPOINTS)).is_none() {
+            print_note("the run has no checkpoint yet: it begins anew");
+        }
     }
 
     check_alike(group, &layers)?;

@@ -46,7 +46,7 @@ pub(super) struct TrainArguments {
     /// Random seed (sets `training.seed`)
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = at_least::<0>)]
     seed: Option<u64>,
-    /// Stop after N steps (sets `training.max_steps`)
+    /// Make N steps at most (sets `training.max_steps`); the schedule of the learning rate ends there
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = at_least::<1>)]
     max_steps: Option<u64>,
 }

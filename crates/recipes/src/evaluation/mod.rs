@@ -156,6 +156,7 @@ impl<'a> Evaluated<'a> {
         }?;
         let report = &mut examined.report;
         report.notes.extend(self.note_on_own(report.given_split.is_some()));
+        report.notes.extend(note_on_absent(&report.per_class));
         Ok(examined)
     }
 
@@ -239,6 +240,19 @@ impl<'a> Evaluated<'a> {
             format!("name {} to evaluate on: `--data PATH`", self.model.description().input()),
         )
     }
+}
+
+/// What the user should know where classes have no sample to measure on.
+fn note_on_absent(classes: &[ClassScores]) -> Option<String> {
+    let absent: Vec<&ClassScores> = classes.iter().filter(|class| class.samples == 0).collect();
+    let [first, ..] = absent[..] else { return None };
+    Some(format!(
+        "{} of the {} classes have no sample here, such as `{}`: in macro_f1 each counts as 0 if it was \
+         predicted",
+        absent.len(),
+        classes.len(),
+        first.class
+    ))
 }
 
 /// The table `[model]` of any recipe, ignored.

@@ -1,6 +1,5 @@
 //! The facts that stand below the verdict.
 
-use super::verdict::is_beyond;
 use crate::{
     numbers::{counted, duration, grouped, size},
     record::Record,
@@ -45,15 +44,11 @@ pub(super) fn facts(record: &Record) -> Vec<(&'static str, String)> {
     }
     if let Some(last) = record.epochs.last() {
         let memory = last.memory_bytes.map(|bytes| ("memory", size(bytes)));
-        let of_peak = |percent| {
-            let share = match is_beyond(percent) {
-                true => "more than 100 %, see above".to_owned(),
-                false => format!("{percent:.0} %"),
-            };
-            ("of the device's peak", share)
-        };
+        // More than the peak says that the device was busy when that was measured, or that convolutions
+        // saved multiply-adds, and nothing of the run.
+        let below = last.percent_of_peak.filter(|percent| percent.round() <= 100.0);
         facts.extend(memory);
-        facts.extend(last.percent_of_peak.map(of_peak));
+        facts.extend(below.map(|percent| ("of the device's peak", format!("{percent:.0} %"))));
     }
     if record.resumed > 0 {
         facts.push(("resumed", counted(record.resumed as u64, "time")));

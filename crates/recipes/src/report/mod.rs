@@ -116,7 +116,6 @@ fn write_page(
 ) -> Result<Verdict, Failure> {
     let held_out = measured.and_then(|measured| measured.as_ref().ok());
     let mut verdict = verdict::verdict(record, held_out, failure);
-    verdict.notes.extend(verdict::beyond_peak(record));
     verdict.notes.extend(record.damage().map(|damage| format!("{damage}.")));
     let page = page::page(record, &verdict, measured);
     store::write_whole(file, page.as_bytes()).map_err(Failure::user_data)?;

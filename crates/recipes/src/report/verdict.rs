@@ -11,7 +11,7 @@ use crate::{
     Failure, Summary,
     numbers::{counted, duration, grouped, in_words, percent, rounded, significant},
     record::{Record, held_out},
-    registry::{self, Task},
+    registry,
     run_directory::CONFIG,
     settings::shown,
     shell::quoted_path,
@@ -93,12 +93,7 @@ pub(crate) fn stopped_early(record: &Record) -> Option<String> {
     let least = least.filter(|&least| least > 0.0);
     let best = summary.best.as_ref();
     let metric = best.map_or("loss".to_owned(), |best| in_words(&best.metric));
-    let since = best.filter(|_| least.is_none());
-    // A resumed run may have had another patience before.
-    let epochs = match since {
-        Some(best) => Some(summary.epochs.saturating_sub(best.epoch) as u64),
-        None => setting("training.patience").and_then(Value::as_u64),
-    };
+    let epochs = setting("training.patience").and_then(Value::as_u64);
     let epochs = epochs.map(|epochs| format!(" for {}", counted(epochs, "epoch")));
     let kept = summary.kept_epoch.map(|epoch| format!("; epoch {epoch} was kept"));
     let least = least.map(|least| format!(" by at least {}", shown(&least.into())));
@@ -142,23 +137,6 @@ fn unfinished(record: &Record, failure: Option<&Failure>) -> Verdict {
         sentence: format!("{recipe} is not finished; {last}."),
         notes: vec![format!("It failed or was killed. {resume}")],
     }
-}
-
-/// Why the device's peak is not one, where the last epoch was faster.
-pub(super) fn beyond_peak(record: &Record) -> Option<String> {
-    let percent = record.epochs.last()?.percent_of_peak.filter(|&percent| is_beyond(percent))?;
-    let has_convolutions =
-        registry::find(&record.recipe).is_ok_and(|recipe| recipe.task == Task::Images);
-    let or = if has_convolutions { ", or convolutions saved multiply-adds" } else { "" };
-    Some(format!(
-        "In its last epoch it reached {percent:.0} % of the device's peak: the device was busy when that was measured{or}; \
-         `recipes devices --bench` measures it again."
-    ))
-}
-
-/// Whether a percentage of the device's peak is told as more than 100.
-pub(super) fn is_beyond(percent: f64) -> bool {
-    percent.round() > 100.0
 }
 
 /// How to keep a run from diverging.
@@ -317,20 +295,6 @@ mod tests {
         assert!(sentence.starts_with("cnn reached a training loss of 0.2500 after"), "{sentence}");
         assert!(sentence.contains("nothing was held out"), "{sentence}");
         assert_eq!(notes, [""; 0]);
-    }
-
-    #[test]
-    fn a_peak_that_was_passed_is_to_be_measured_again() {
-        let note = |percent| {
-            let mut run = run_of(&[(0.5, 0.4)], &json!({}));
-            run.epochs[0].percent_of_peak = percent;
-            beyond_peak(&run)
-        };
-        assert_eq!([note(None), note(Some(100.4))], [None, None]);
-        let told = note(Some(135.2)).unwrap();
-        let begins = "In its last epoch it reached 135 % of the device's peak: ";
-        assert!(told.starts_with(begins), "{told}");
-        assert!(told.ends_with("`recipes devices --bench` measures it again."), "{told}");
     }
 
     #[test]

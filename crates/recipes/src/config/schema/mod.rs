@@ -140,12 +140,13 @@ impl<Model> ImageConfig<Model> {
 
     /// What the user should know of these settings for such images to train on, a sentence each.
     pub(crate) fn notes(&self, train: &dyn ImageSource) -> impl Iterator<Item = String> {
-        let of_classes = self.data.class_weights.note(train.labels(), train.classes());
+        let (labels, monitored) = (train.labels(), self.training.monitor);
+        let of_classes = self.data.class_weights.note(labels, train.classes(), monitored);
         self.notes_on_augmentation(train.shape()).into_iter().flatten().chain(of_classes)
     }
 
-    /// Notes if augmentation leaves little of images of this shape, or has no effect.
-    fn notes_on_augmentation(&self, images: ImageShape) -> [Option<String>; 4] {
+    /// Notes on how images of this shape are augmented, and if that leaves little of them or has no effect.
+    fn notes_on_augmentation(&self, images: ImageShape) -> [Option<String>; 5] {
         let AugmentOptions { cutout, crop_padding, mixup, cutmix, saturation, hue, grey, .. } =
             self.augment;
         let ImageShape { height, width, channels } = images;
@@ -159,8 +160,15 @@ impl<Model> ImageConfig<Model> {
             })
         };
         let at_a_time = self.training.micro_batch.unwrap_or(self.training.batch_size);
+        let [own, nothing] = [&self.augment, &AugmentOptions::default()]
+            .map(|options| serde_json::to_value(options).expect("settings have a form in JSON"));
+        let chosen =
+            own.as_object().into_iter().flatten().filter(|(key, own)| nothing[*key] != **own);
+        let chosen: Vec<String> = chosen.map(|(key, own)| format!("`{key}={own}`")).collect();
         let mixes = (mixup > 0.0 || cutmix > 0.0) && at_a_time == 1;
         [
+            (!chosen.is_empty())
+                .then(|| format!("while training, `[augment]` has {}", chosen.join(", "))),
             too_much("cutout", cutout, "it may cover a whole one"),
             too_much("crop_padding", crop_padding, "little of one may be left"),
             mixes.then(|| {
