@@ -195,14 +195,13 @@ fn fitted_backbone(
             "leave it out: grey pictures are brought to as many channels",
         ));
     }
-    let note =
-        config.data.note_on_size(backbone.size).map(|note| match config.model.weights.as_str() {
-            "none" => note,
-            _ => format!(
-                "pictures are resized to {0}x{0}, on which the backbone was trained",
-                backbone.size
-            ),
-        });
+    let note = config.data.note_on_size(backbone.size);
+    let note = note.map(|note| match config.model.weights.as_str() {
+        "shipped" | "imagenet" => {
+            format!("pictures are resized to {0}x{0}, as those were of the weights", backbone.size)
+        }
+        _ => note,
+    });
     config.data.size = Some(backbone.size);
     config.data.channels = Some(backbone.channels);
     Ok((backbone, note))
