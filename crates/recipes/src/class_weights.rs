@@ -49,7 +49,7 @@ impl ClassWeighting {
                 format!(
                     "class `{frequent}` has {} times as many samples as class `{rare}`, whose mistakes \
                      hardly count; with `data.class_weights=balanced` classes count alike",
-                    grouped(times as f64)
+                    grouped(times)
                 )
             });
         }

@@ -18,7 +18,7 @@ use crate::{
     Failure,
     config::{FOLDER_SIDE, ImageConfig, ImageData, ImageOrigin, Normalise},
     environment::DataHashes,
-    initial_weights::TrainedWeights,
+    initial_weights::Initialised,
     plan::{FrozenLayers, Outline, Plan},
 };
 
@@ -117,40 +117,6 @@ impl ImageSet {
         self.train.classes()
     }
 
-    /// The plan of training a whole network on these images.
-    ///
-    /// - `weights`: those that it begins with
-    pub(crate) fn plan<Model>(
-        &self,
-        config: &ImageConfig<Model>,
-        weights: Option<TrainedWeights>,
-        architecture: Architecture,
-    ) -> Result<Plan, Failure> {
-        refuse_shared(&self.shared)?;
-        let mut notes = self.notes.clone();
-        notes.extend(config.notes(&*self.train));
-        if let Some(weights) = weights {
-            weights.check(&architecture, self.classes())?;
-            notes.push(weights.note(self.classes()));
-        }
-        let ImageShape { channels, height, width } = self.train.shape();
-        let sample = vec![channels, height, width];
-        let samples = self.train.labels().len();
-        Outline {
-            recipe: &config.recipe,
-            architecture,
-            sample,
-            frozen: FrozenLayers::default(),
-            samples,
-            training: &config.training,
-            trainer: config.trainer(samples.div_ceil(config.training.batch_size)),
-            validates: self.validation.is_some(),
-            data_bytes: self.splits().map(|split| bytes_on_device(split, &config.data)).sum(),
-            notes,
-        }
-        .plan()
-    }
-
     /// The number of images in all splits.
     pub(crate) fn samples(&self) -> usize {
         self.splits().map(|split| split.labels().len()).sum()
@@ -158,6 +124,47 @@ impl ImageSet {
 
     pub(crate) fn splits(&self) -> impl Iterator<Item = &Source> {
         [&self.train].into_iter().chain(&self.validation).chain(&self.test)
+    }
+}
+
+impl<Model: Initialised> ImageConfig<Model> {
+    /// Describes the training of a whole network, without training.
+    ///
+    /// - `network`: the one for images of this shape and so many classes
+    ///
+    /// # Errors
+    ///
+    /// Any problem with the data or the weights, and that of `network`.
+    pub(crate) fn plan(
+        mut self,
+        progress: &mut Progress<'_>,
+        network: impl FnOnce(&Self, ImageShape, usize) -> Result<Architecture, Failure>,
+    ) -> Result<Plan, Failure> {
+        let weights = self.open_weights(None)?;
+        let images = ImageSet::read(&self.data, self.training.seed, progress)?;
+        let (shape, classes) = (images.train.shape(), images.classes());
+        let architecture = network(&self, shape, classes.len())?;
+        refuse_shared(&images.shared)?;
+        let mut notes = images.notes.clone();
+        notes.extend(self.notes(&*images.train));
+        if let Some(weights) = weights {
+            weights.check(&architecture, classes)?;
+            notes.push(weights.note(classes));
+        }
+        let samples = images.train.labels().len();
+        Outline {
+            recipe: &self.recipe,
+            architecture,
+            sample: vec![shape.channels, shape.height, shape.width],
+            frozen: FrozenLayers::default(),
+            samples,
+            training: &self.training,
+            trainer: self.trainer(samples.div_ceil(self.training.batch_size)),
+            validates: images.validation.is_some(),
+            data_bytes: images.splits().map(|split| bytes_on_device(split, &self.data)).sum(),
+            notes,
+        }
+        .plan()
     }
 }
 

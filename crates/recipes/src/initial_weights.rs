@@ -315,7 +315,7 @@ impl TrainedWeights {
             let [height, width] = images.size;
             format!(
                 "; pictures become {height}x{width} with {}, as there",
-                counted(images.channels as u64, "channel")
+                counted(images.channels, "channel")
             )
         });
         let images = images.unwrap_or_default();

@@ -116,7 +116,7 @@ fn of_other_channels(origin: &Path, channels: usize, takes: usize) -> Failure {
         format!(
             "the weights in `{}` are for pictures of {}, and a backbone takes {takes}",
             origin.display(),
-            counted(channels as u64, "channel")
+            counted(channels, "channel")
         ),
         format!(
             "train `vgg-pretrain` with `data.channels={takes}`, which brings grey pictures to them"

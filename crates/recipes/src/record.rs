@@ -232,7 +232,7 @@ impl Record {
             return None;
         }
         let told = |&EarlierLength { steps, until }: &EarlierLength| {
-            format!("{}, until step {}", counted(steps, "step"), grouped(until as f64))
+            format!("{}, until step {}", counted(steps, "step"), grouped(until))
         };
         Some(self.earlier_lengths.iter().map(told).collect::<Vec<_>>().join("; "))
     }

@@ -3,16 +3,15 @@
 use backend::{AutodiffBackend, Selected};
 use burn::backend::Autodiff;
 use data::ImageShape;
-use models::{Architecture, Pass, ResNetConfig, Shortcut};
+use models::{Architecture, Pass, ResNet, ResNetConfig, Shortcut};
 use serde::{Deserialize, Serialize};
 use training::Trainer;
 
 use crate::{
     ExitCode, Failure, Start, Summary,
     config::{Check, Checker, ImageConfig, Training},
-    image_set::{ImageSet, Progress},
+    image_evaluation::ImageEvaluation,
     initial_weights::{InitialWeights, Initialised},
-    plan::Plan,
     registry::{Recipe, Task},
     training_images::TrainingImages,
 };
@@ -24,7 +23,13 @@ pub static RECIPE: Recipe = Recipe {
     task: Task::Images,
     toml: include_str!("resnet.toml"),
     train: |layers, start| RECIPE.train_here(layers, start, train::<Autodiff<Selected>>),
-    plan: |layers, progress| plan(RECIPE.resolve(layers)?, progress),
+    plan: |layers, progress| {
+        let config: ImageConfig<Model> = RECIPE.resolve(layers)?;
+        config.plan(progress, |config, images, classes| {
+            refuse_lone_values(&config.training, images)?;
+            network(&config.model, images, classes).map(Architecture::ResNet)
+        })
+    },
 };
 
 /// The table `[model]`.
@@ -77,6 +82,12 @@ fn train<B: AutodiffBackend>(
     let description = images.describe(RECIPE.name, Architecture::ResNet(network.clone()));
     let model = images.begin(network.init::<B>(seed, device), &description)?;
 
+    // How good it is on images that it was not trained on.
+    let measure = |split: &Option<ImageEvaluation<_>>, model: &ResNet<B::InnerBackend>| {
+        let logits = |images| model.forward(images, &mut Pass::evaluation());
+        split.as_ref().map(|split| split.measure(logits)).transpose()
+    };
+
     // The loop.
     let mut run = images.open_run(start, &config)?;
     let interrupt = run.interrupt();
@@ -91,19 +102,10 @@ fn train<B: AutodiffBackend>(
             trainer.step(loss.of_each(logits, &batch), batch.part)?;
             trainer.map_model(|model| pass.update_statistics(model));
         }
-        trainer.try_end_epoch(|model| {
-            let split = validation.as_ref();
-            split
-                .map(|split| split.measure(|images| model.forward(images, &mut Pass::evaluation())))
-                .transpose()
-        })?;
+        trainer.try_end_epoch(|model| measure(validation, model))?;
     }
     let trained = trainer.finish()?;
-    let model = &trained.model;
-    let test = test
-        .as_ref()
-        .map(|split| split.measure(|images| model.forward(images, &mut Pass::evaluation())))
-        .transpose()?;
+    let test = measure(test, &trained.model)?;
     run.finish(trained, &description, test)
 }
 
@@ -140,13 +142,4 @@ fn refuse_lone_values(training: &Training, images: ImageShape) -> Result<(), Fai
         ),
         format!("set `training.{key}` to 2 or more, or a larger `data.size`"),
     ))
-}
-
-/// Describes a run without training.
-fn plan(mut config: ImageConfig<Model>, progress: &mut Progress<'_>) -> Result<Plan, Failure> {
-    let weights = config.open_weights(None)?;
-    let images = ImageSet::read(&config.data, config.training.seed, progress)?;
-    let network = network(&config.model, images.train.shape(), images.classes().len())?;
-    refuse_lone_values(&config.training, images.train.shape())?;
-    images.plan(&config, weights, Architecture::ResNet(network))
 }

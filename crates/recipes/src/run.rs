@@ -71,8 +71,8 @@ impl<'a> Start<'a> {
         self.stop_if_asked()?;
         if self.resumes {
             // First, since the data may be other only because of them.
-            self.refuse_changed_choices(&resolved.toml)?;
-            self.refuse_other_data(&data.samples, &resolved.toml)?;
+            self.refuse_changed_choices(&resolved.settings)?;
+            self.refuse_other_data(&data.samples, &resolved.settings)?;
         }
         // A rank that cannot read its data ends all ranks before there is a directory.
         self.group.meet()?;

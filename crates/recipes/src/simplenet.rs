@@ -3,15 +3,14 @@
 use backend::{AutodiffBackend, Selected};
 use burn::backend::Autodiff;
 use data::ImageShape;
-use models::{Architecture, SimpleNetConfig};
+use models::{Architecture, SimpleNet, SimpleNetConfig};
 use training::Trainer;
 
 use crate::{
     Failure, Start, Summary,
     config::ImageConfig,
-    image_set::{ImageSet, Progress},
+    image_evaluation::ImageEvaluation,
     initial_weights::FixedNetwork,
-    plan::Plan,
     registry::{Recipe, Task},
     training_images::TrainingImages,
 };
@@ -23,7 +22,12 @@ pub static RECIPE: Recipe = Recipe {
     task: Task::Images,
     toml: include_str!("simplenet.toml"),
     train: |layers, start| RECIPE.train_here(layers, start, train::<Autodiff<Selected>>),
-    plan: |layers, progress| plan(RECIPE.resolve(layers)?, progress),
+    plan: |layers, progress| {
+        let config: ImageConfig<FixedNetwork> = RECIPE.resolve(layers)?;
+        config.plan(progress, |_, images, classes| {
+            network(images, classes).map(Architecture::SimpleNet)
+        })
+    },
 };
 
 /// Trains on the configured data, and leaves a run directory.
@@ -48,6 +52,12 @@ fn train<B: AutodiffBackend>(
     let description = images.describe(RECIPE.name, Architecture::SimpleNet(network.clone()));
     let model = images.begin(network.init::<B>(seed, device), &description)?;
 
+    // How good it is on images that it was not trained on.
+    let measure = |split: &Option<ImageEvaluation<_>>, model: &SimpleNet<B::InnerBackend>| {
+        let logits = |images| model.forward(images);
+        split.as_ref().map(|split| split.measure(logits)).transpose()
+    };
+
     // The loop.
     let mut run = images.open_run(start, &config)?;
     let interrupt = run.interrupt();
@@ -60,15 +70,10 @@ fn train<B: AutodiffBackend>(
             let logits = trainer.model().forward(batch.images.clone());
             trainer.step(loss.of_each(logits, &batch), batch.part)?;
         }
-        trainer.try_end_epoch(|model| {
-            let split = validation.as_ref();
-            split.map(|split| split.measure(|images| model.forward(images))).transpose()
-        })?;
+        trainer.try_end_epoch(|model| measure(validation, model))?;
     }
     let trained = trainer.finish()?;
-    let model = &trained.model;
-    let test =
-        test.as_ref().map(|split| split.measure(|images| model.forward(images))).transpose()?;
+    let test = measure(test, &trained.model)?;
     run.finish(trained, &description, test)
 }
 
@@ -81,15 +86,4 @@ pub fn network(images: ImageShape, classes: usize) -> Result<SimpleNetConfig, Fa
     let network = SimpleNetConfig { channels: images.channels, size: images.height, classes };
     network.check()?;
     Ok(network)
-}
-
-/// Describes a run without training.
-fn plan(
-    mut config: ImageConfig<FixedNetwork>,
-    progress: &mut Progress<'_>,
-) -> Result<Plan, Failure> {
-    let weights = config.open_weights(None)?;
-    let images = ImageSet::read(&config.data, config.training.seed, progress)?;
-    let network = network(images.train.shape(), images.classes().len())?;
-    images.plan(&config, weights, Architecture::SimpleNet(network))
 }

@@ -13,7 +13,6 @@ use training::{Event, Group, Observer, Stop};
 
 use crate::{
     ExitCode, Failure,
-    config::to_toml,
     image_set::Progress,
     paths::of_same_name,
     record::{config_of, data_hash},
@@ -138,18 +137,17 @@ impl<'a> Start<'a> {
         recipe: &Recipe,
         config: &impl Serialize,
     ) -> Result<(), Failure> {
-        let now = to_toml(config).ok().and_then(|text| toml::from_str(&text).ok());
-        let (Some(began_with), Some(now)) = (self.on_file(), now) else { return Ok(()) };
+        let now = serde_json::to_value(config);
+        let (Some(began_with), Ok(now)) = (self.on_file(), now) else { return Ok(()) };
         refuse_changes_of_file(&self.directory, &recipe.settings(), &began_with, &now)
     }
 
     /// Refuses to go on where the recipe chooses otherwise than the run has on file, if it has anything.
     ///
-    /// - `config`: the settings with all choices made, as TOML
-    pub(crate) fn refuse_changed_choices(&self, config: &str) -> Result<(), Failure> {
-        let now = toml::from_str(config).ok();
-        let (Some(began_with), Some(now)) = (self.on_file(), now) else { return Ok(()) };
-        refuse_changed_choices(&self.directory, &began_with, &now)
+    /// - `now`: the settings with all choices made
+    pub(crate) fn refuse_changed_choices(&self, now: &Value) -> Result<(), Failure> {
+        let Some(began_with) = self.on_file() else { return Ok(()) };
+        refuse_changed_choices(&self.directory, &began_with, now)
     }
 
     /// The settings that the run began with.
@@ -159,14 +157,13 @@ impl<'a> Start<'a> {
 
     /// Refuses to go on with other data than the run began with.
     ///
-    /// - `config`: the settings with all choices made, as TOML
-    pub(crate) fn refuse_other_data(&self, data: &str, config: &str) -> Result<(), Failure> {
+    /// - `now`: the settings with all choices made
+    pub(crate) fn refuse_other_data(&self, data: &str, now: &Value) -> Result<(), Failure> {
         let run = &self.directory;
         if data_hash(run).is_none_or(|began_with| began_with == data) {
             return Ok(());
         }
         let began_with = self.on_file().unwrap_or_default();
-        let now: Value = toml::from_str(config).unwrap_or_default();
         if began_with["data"]["path"] == now["data"]["path"]
             && let Some(failure) = of_same_name(run)
         {
@@ -178,7 +175,7 @@ impl<'a> Start<'a> {
             format!(
                 "resume with the data that it began with, and with that version of this program; to train \
                  on these data: {}",
-                on_other_data(run, &began_with, &now)
+                on_other_data(run, &began_with, now)
             ),
         ))
     }

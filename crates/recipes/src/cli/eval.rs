@@ -120,7 +120,7 @@ fn describe(report: &EvaluationReport, unit: &str, arguments: &EvalArguments) ->
         (split, _) => format!("the {split} split"),
     };
     let mut text: String = report.notes.iter().map(|note| format!("note: {note}\n")).collect();
-    text += &format!("{measured}, {}\n", counted(report.samples as u64, unit));
+    text += &format!("{measured}, {}\n", counted(report.samples, unit));
     // Writing to a `String` cannot fail.
     for (name, value) in ordered(&report.metrics) {
         let _ = writeln!(text, "  {name:<10} {}", measure(name, value));

@@ -126,19 +126,19 @@ fn layers(plan: &Plan) -> String {
         [
             name(&layer.name, planned.trained),
             format!("{:?}", layer.output),
-            grouped(layer.parameters as f64),
-            grouped(layer.multiply_adds as f64),
+            grouped(layer.parameters),
+            grouped(layer.multiply_adds),
         ]
     }));
     rows.push([
         "total".to_owned(),
         String::new(),
-        grouped(plan.parameters as f64),
-        grouped(plan.multiply_adds as f64),
+        grouped(plan.parameters),
+        grouped(plan.multiply_adds),
     ]);
     let mut text = format!("{}, per sample\n{}", plan.recipe, indented(&aligned(&rows, 2)));
     if plan.trainable_parameters < plan.parameters {
-        let trainable = grouped(plan.trainable_parameters as f64);
+        let trainable = grouped(plan.trainable_parameters);
         text += &format!("  {trainable} of the parameters are trainable\n");
     }
     text
@@ -165,7 +165,7 @@ fn learning_rate(plan: &Plan) -> String {
     if rates.iter().all(|&rate| rate == highest) {
         return format!("\nlearning rate {highest}\n");
     }
-    let ends = ["step 1".to_owned(), grouped(plan.steps as f64)];
+    let ends = ["step 1".to_owned(), grouped(plan.steps)];
     let label = |rate: f64| if rate == 0.0 { "0".to_owned() } else { format!("{rate:.1e}") };
     format!("\nlearning rate\n{}", text_chart(&rates, [0.0, highest], label, ends))
 }

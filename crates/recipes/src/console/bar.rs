@@ -34,7 +34,7 @@ pub(super) fn bar_style(left: &str) -> ProgressStyle {
 ///
 /// - `steps`: of the run
 pub(super) fn room(width: usize, steps: u64) -> usize {
-    let steps = grouped(steps as f64).len();
+    let steps = grouped(steps).len();
     let bar = match bar_width(width) {
         0 => 0,
         bar => bar + " ".len() + TIME_LEFT,

@@ -299,7 +299,7 @@ impl Console {
             }
             View::Plain if self.last_status.elapsed() >= STATUS_EVERY || (done == 0 && runs) => {
                 self.last_status = Instant::now();
-                self.line(&format!("{task}: {} of {}", grouped(done as f64), grouped(of as f64)));
+                self.line(&format!("{task}: {} of {}", grouped(done), grouped(of)));
             }
             View::Plain | View::Quiet => {}
         }

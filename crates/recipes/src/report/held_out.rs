@@ -94,7 +94,7 @@ impl HeldOut {
     /// `10,000 held-out samples`
     pub(super) fn samples(&self) -> String {
         let unit = if self.vocabulary.is_some() { "held-out token" } else { "held-out sample" };
-        counted(self.report().samples as u64, unit)
+        counted(self.report().samples, unit)
     }
 
     /// A trivial guess that is about as good or better, if one is: `not clearly better than guessing`.

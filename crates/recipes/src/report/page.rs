@@ -216,7 +216,7 @@ fn class_row(scores: &crate::evaluation::ClassScores) -> ClassRow<'_> {
     let share = |share: Option<f64>| share.map_or_else(|| "-".to_owned(), percent);
     ClassRow {
         class: &scores.class,
-        samples: grouped(scores.samples as f64),
+        samples: grouped(scores.samples),
         precision: share(scores.precision),
         recall: share(scores.recall),
         f1: share(scores.f1),
@@ -232,7 +232,7 @@ fn matrix(report: &EvaluationReport, named: bool) -> Vec<MatrixRow> {
             // The cube root makes a few mistakes among many samples visible.
             let strength = if column == index { share } else { share.cbrt() };
             Cell {
-                count: grouped(count as f64),
+                count: grouped(count),
                 kind: if column == index { "right" } else { "wrong" },
                 strength: format!("{:.2}", 0.6 * strength),
             }

@@ -75,7 +75,7 @@ pub(super) fn verdict(
     }
     notes.extend(stopped_early(record).map(|why| format!("It stopped early: {why}.")));
     if summary.skipped_records > 0 {
-        let records = counted(summary.skipped_records as u64, "record");
+        let records = counted(summary.skipped_records, "record");
         notes.push(format!("{records} could not be used; see the notes."));
     }
     Verdict { sentence, notes }
@@ -106,8 +106,8 @@ fn unfinished(record: &Record, failure: Option<&Failure>) -> Verdict {
     let of_step = record.steps.last().map(|report| (report.step, report.loss));
     let last = of_epoch.into_iter().chain(of_step).max_by_key(|&(step, _)| step);
     let step = record.end.map(|end| end.step).max(last.map(|(step, _)| step)).unwrap_or(0);
-    let of = record.planned.map(|plan| format!(" of {}", grouped(plan.steps as f64)));
-    let place = format!("step {}{}", grouped(step as f64), of.unwrap_or_default());
+    let of = record.planned.map(|plan| format!(" of {}", grouped(plan.steps)));
+    let place = format!("step {}{}", grouped(step), of.unwrap_or_default());
     let loss = last.and_then(|(_, loss)| loss);
     let loss = loss.map(|loss| format!(", at a training loss of {}", rounded(loss)));
     let loss = loss.unwrap_or_default();
@@ -172,11 +172,7 @@ fn lower(record: &Record) -> Option<String> {
 
 /// `5 epochs`, or steps where those were limited.
 fn length(record: &Record, summary: &Summary) -> String {
-    if limited(record) {
-        counted(summary.steps, "step")
-    } else {
-        counted(summary.epochs as u64, "epoch")
-    }
+    if limited(record) { counted(summary.steps, "step") } else { counted(summary.epochs, "epoch") }
 }
 
 fn limited(record: &Record) -> bool {

@@ -123,7 +123,8 @@ fn settings_that_make_little_sense_are_noted() {
     let schedule = "--set schedule.kind=cosine --set schedule.warmup_steps=5";
     let usual = format!("{DIGITS} --set augment.cutout=27 {schedule} --run-dir usual");
     let told = folder.run(&usual).succeeded().stderr;
-    assert!(!told.contains("cutout") && !told.contains("warmup"), "{told}");
+    assert!(told.contains("note: while training, `[augment]` has `cutout=27`\n"), "{told}");
+    assert!(!told.contains("may cover") && !told.contains("warmup"), "{told}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The program in README that uses an exported model from Python.
+//! The programs in README that use an exported model from Python.
 
 use std::process::{Command, Stdio};
 
@@ -19,12 +19,12 @@ fn python_is_there() -> bool {
     false
 }
 
-/// What README's program says of a picture.
-fn told_by_python(folder: &Folder, picture: &str) -> String {
-    let (_, program) = README.split_once("```python\n").unwrap();
+/// What a program of README prints, the first of which is given a picture and the second nothing.
+fn told_by_python(folder: &Folder, program: usize, given: &[&str]) -> String {
+    let program = README.split("```python\n").nth(1 + program).unwrap();
     let (program, _) = program.split_once("```").unwrap();
     let mut command = Command::new("python3");
-    command.args(["-c", program, picture]).current_dir(folder.path(""));
+    command.args(["-c", program]).args(given).current_dir(folder.path(""));
     let output = command.output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{stderr}");
@@ -43,7 +43,25 @@ fn readmes_python_program_classifies_pictures() {
         folder.run("export runs/photos --format onnx").succeeded();
         folder.write("night.bmp", bmp(31, [5, 5, 5]));
         folder.write("day.bmp", bmp(9, [250, 250, 210]));
-        assert_eq!(told_by_python(&folder, "night.bmp"), "dark\n");
-        assert_eq!(told_by_python(&folder, "day.bmp"), "bright\n");
+        assert_eq!(told_by_python(&folder, 0, &["night.bmp"]), "dark\n");
+        assert_eq!(told_by_python(&folder, 0, &["day.bmp"]), "bright\n");
     }
+}
+
+#[test]
+fn readmes_python_program_continues_a_text() {
+    if !python_is_there() {
+        return;
+    }
+    let folder = Folder::new();
+    folder.write("text.txt", "The cat sat on the mat. ".repeat(200));
+    let settings = "--set data.sequence_length=9 --set training.batch_size=2 --max-steps 60";
+    let train = format!("train lstm-char --set data.path=text.txt {settings} --run-dir runs/text");
+    folder.run(&train).succeeded();
+    folder.run("export runs/text --format onnx").succeeded();
+    let generate = "--length 100 --temperature 0";
+    let words = ["generate", "runs/text", "--prompt", "The "];
+    let words: Vec<&str> = words.into_iter().chain(generate.split(' ')).collect();
+    let written = folder.run_words(&words).succeeded().stdout;
+    assert_eq!(told_by_python(&folder, 1, &[]), written);
 }

@@ -51,7 +51,7 @@ pub(super) fn describe(inspection: &Inspection) -> String {
     let mut text = String::new();
     let unit = if inspection.source == Source::Text { "tokens" } else { "samples" };
     for (name, samples) in &inspection.splits {
-        text += &format!("{name:<12} {:>9} {unit}\n", grouped(*samples as f64));
+        text += &format!("{name:<12} {:>9} {unit}\n", grouped(*samples));
     }
     text += &format!("{:<12} {:?}\n", "shape", inspection.shape);
     if let Some([least, greatest]) = inspection.range {
@@ -72,7 +72,7 @@ pub(super) fn describe(inspection: &Inspection) -> String {
     let names = padded(inspection.classes.iter().map(|(class, _)| class.as_str()));
     for (class, (_, count)) in names.iter().zip(&inspection.classes) {
         let share = percent(*count as f64 / inspection.samples.max(1) as f64);
-        text += &format!("class {class}  {:>9} ({share})\n", grouped(*count as f64));
+        text += &format!("class {class}  {:>9} ({share})\n", grouped(*count));
     }
     text += &notes(&inspection.notes, described);
     for problem in &inspection.problems {
@@ -102,7 +102,7 @@ fn count_columns(columns: &[Column]) -> String {
         }] += 1;
     }
     let [numbers, categories, dropped] = counts;
-    let all = counted(columns.len() as u64, "column");
+    let all = counted(columns.len(), "column");
     format!("{all} more: {numbers} of numbers, {categories} of categories, {dropped} dropped")
 }
 
@@ -117,7 +117,7 @@ fn notes(notes: &[String], described: &[Column]) -> String {
         }
     }
     if on_columns > MOST_COLUMNS {
-        let more = counted((on_columns - MOST_COLUMNS) as u64, "note");
+        let more = counted(on_columns - MOST_COLUMNS, "note");
         text += &format!("note: and {more} more on columns; `--json` has them all\n");
     }
     text
@@ -135,7 +135,7 @@ fn column(kind: &ColumnKind) -> String {
                 CategoryEncoding::OneHot => "a feature each",
                 CategoryEncoding::Index => "an index to embed",
             };
-            format!("category, {}, {becomes}", counted(categories.len() as u64, "value"))
+            format!("category, {}, {becomes}", counted(categories.len(), "value"))
         }
         ColumnKind::Dropped { reason } => format!("dropped: {reason}"),
     }
