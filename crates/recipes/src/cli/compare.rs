@@ -79,8 +79,8 @@ fn differences(comparison: &Comparison, terminal: Option<usize>) -> String {
     fitting(&rows, false, terminal.map_or(LINE, |terminal| terminal.min(LINE)))
 }
 
-/// A table with a row for each run or a column for each, and where both would be wider than the line, one
-/// table for each run.
+/// A table with a row for each run or a column for each, and where both would be wider than the line, the
+/// runs under each of the things that are compared.
 ///
 /// - `rows`: a head, which begins with `run`, and one for each run
 /// - `by_run`: whether a row for each run is better than a column for each
@@ -94,12 +94,11 @@ fn fitting(rows: &[Vec<String>], by_run: bool, line: usize) -> String {
     if let Some(table) = tables.into_iter().find(|table| width(table) <= line) {
         return table;
     }
-    let of_run = |run: &Vec<String>| {
-        let pairs = rows[0].iter().zip(run).skip(1);
-        let pairs: Vec<_> = pairs.map(|(key, value)| vec![key.clone(), value.clone()]).collect();
-        format!("{}\n{}", run[0], indented(&aligned(&pairs, 2)))
+    let of_key = |key: usize| {
+        let pairs = rows[1..].iter().map(|run| [run[0].clone(), run[key].clone()]);
+        format!("{}\n{}", rows[0][key], indented(&aligned(&Vec::from_iter(pairs), 2)))
     };
-    rows[1..].iter().map(of_run).collect()
+    (1..rows[0].len()).map(of_key).collect()
 }
 
 fn width(table: &str) -> usize {
@@ -135,10 +134,10 @@ mod tests {
             ["data.path", "data.test_path", "model.weights", "model.hidden", "training.clip_norm"];
         let told = fitting(&rows(9, &many), true, 80);
         assert!(
-            told.starts_with("runs/a-long-name-0\n  data.path           data.path-0\n"),
+            told.starts_with("data.path\n  runs/a-long-name-0  data.path-0\n  runs/a-long-name-1"),
             "{told}"
         );
-        assert_eq!(told.lines().count(), 9 * 6);
+        assert_eq!(told.lines().count(), 5 * 10);
         assert_eq!(fitting(&rows(9, &many), true, usize::MAX).lines().count(), 10);
     }
 }

@@ -202,6 +202,8 @@ fn many_classes_are_told_apart_and_their_matrix_is_found() {
         folder.run(&format!("report {run}")).succeeded();
         let page = folder.read(&format!("{run}/report.html"));
         assert_eq!(page.contains("Confusion matrix"), in_report);
+        let left_out = format!("The confusion matrix of {classes} classes is left out");
+        assert_eq!(page.contains(&left_out), !in_report);
         let report = folder.run(&format!("eval {run} --json")).succeeded().json();
         assert_eq!(report["confusion"].as_array().unwrap().len(), classes);
     }
