@@ -97,10 +97,10 @@ pub enum DataError {
         row: usize,
     },
     /// No group can be spared.
-    #[error("the rows are of too few groups to hold one out")]
+    #[error("there are too few groups of rows to hold any out")]
     OneGroup,
     /// A fraction of samples to hold out, or the sum of two, outside of [0, 1).
-    #[error("a fraction of {fraction} to hold out is not within 0 and 1")]
+    #[error("the share to hold out is {fraction} in all, and must be at least 0 and below 1")]
     Fraction {
         /// The fraction.
         fraction: f64,

@@ -158,6 +158,15 @@ fn texts_that_are_too_short() {
     check(text, characters(8), error, "`data.validation`");
     let error = "the validation part of `a.txt` has 1 token, a sequence of 8 and its target take 9";
     check("0000000000", characters(8), error, "`data.validation`");
+    let foreign = format!("{}{}", "ab".repeat(50), "xy".repeat(6));
+    let error = "the validation part of `a.txt`, without 12 of its characters, which the vocabulary lacks \
+                 ('x', 'y'), has 0 tokens, but a sequence of 8 and its target take 9";
+    check(
+        &foreign,
+        characters(8),
+        error,
+        "use a text in the characters that the network has learnt",
+    );
     let options = TextOptions { validation: 0.0, ..characters(9) };
     let (_folder, corpus) = read(&[("a.txt", text.as_bytes())], "a.txt", options);
     assert_eq!(corpus.unwrap().validation, None);
@@ -165,7 +174,9 @@ fn texts_that_are_too_short() {
     check(text, characters(0), "a sequence of 0 tokens has nothing to predict from", "20");
     for validation in [-0.1, 1.0, f64::NAN] {
         let options = TextOptions { validation, ..characters(1) };
-        let error = format!("a fraction of {validation} to hold out is not within 0 and 1");
+        let error = format!(
+            "the share to hold out is {validation} in all, and must be at least 0 and below 1"
+        );
         check(text, options, &error, "0.1");
     }
 }

@@ -75,7 +75,9 @@ pub enum InferenceError {
         entries: usize,
     },
     /// A feature is no number from which anything could be predicted: none that encoding makes.
-    #[error("row {row}, feature {feature} is {value}")]
+    #[error(
+        "row {row}, feature {feature} is {value}, and features are finite and at most 1e6 in size"
+    )]
     NotFinite {
         /// The row, from 0.
         row: usize,

@@ -44,7 +44,7 @@ pub use crate::{
     description::{Description, InputKind, Preprocessing},
     error::InferenceError,
     generate::Generator,
-    model::{IMAGES_AT_A_TIME, MODEL, Model, ROWS_AT_A_TIME, model_file},
+    model::{IMAGES_AT_A_TIME, MODEL, Model, ROWS_AT_A_TIME, check_format, metadata, model_file},
     prediction::{Prediction, Probability},
     sampling::Sampling,
 };

@@ -9,6 +9,7 @@ use burn::{
 };
 use data::{ImageShape, LARGEST_SCORE, Task};
 use models::{Network, Pass, weights};
+use serde_json::Value;
 use store::{NumberType, TensorFile};
 
 use crate::{
@@ -48,9 +49,27 @@ const IN_MEMORY: &str = "model in memory";
 /// - `network`: the one that `description.architecture` describes; for another one write a
 ///   [`TensorFile`] with metadata of its own
 pub fn model_file<B: Backend, M: Module<B>>(network: &M, description: &Description) -> TensorFile {
+    TensorFile { tensors: weights::to_tensors(network), metadata: metadata(description) }
+}
+
+/// Checks that a [`model_file`] is not of a newer form than is read; other files pass.
+///
+/// # Errors
+///
+/// Names `path`.
+pub fn check_format(file: &TensorFile, path: &Path) -> Result<(), InferenceError> {
+    let format = file.metadata.get(FORMAT_KEY).map_or(Some(FORMAT), Value::as_u64);
+    match format.is_some_and(|format| format <= FORMAT) {
+        true => Ok(()),
+        false => Err(InferenceError::Newer { path: path.to_owned() }),
+    }
+}
+
+/// The metadata of a [`model_file`].
+pub fn metadata(description: &Description) -> Value {
     let mut metadata = serde_json::to_value(description).expect("a description has a form in JSON");
     metadata[FORMAT_KEY] = FORMAT.into();
-    TensorFile { tensors: weights::to_tensors(network), metadata }
+    metadata
 }
 
 impl<B: Backend> Model<B> {
@@ -97,10 +116,7 @@ impl<B: Backend> Model<B> {
         path: &Path,
         device: &B::Device,
     ) -> Result<Self, InferenceError> {
-        let format = file.metadata.get(FORMAT_KEY).map_or(Some(FORMAT), serde_json::Value::as_u64);
-        if format.is_none_or(|format| format > FORMAT) {
-            return Err(InferenceError::Newer { path: path.to_owned() });
-        }
+        check_format(&file, path)?;
         let is_there = file.metadata.get("architecture").is_some();
         let description: Description = serde_json::from_value(file.metadata).map_err(|error| {
             let reason = match is_there {
@@ -294,8 +310,12 @@ fn check_values(
     indexed: &[(usize, usize)],
 ) -> Result<(), InferenceError> {
     for (row, features) in features.chunks_exact(width).enumerate() {
-        let is_known = |value: &f32| value.is_finite() && f64::from(value.abs()) <= LARGEST_SCORE;
-        if let Some(feature) = features.iter().position(|value| !is_known(value)) {
+        let is_index = |feature: usize| indexed.iter().any(|&(index, _)| index == feature);
+        let is_known = |feature: usize| {
+            let size = f64::from(features[feature].abs());
+            size <= LARGEST_SCORE || (size.is_finite() && is_index(feature))
+        };
+        if let Some(feature) = (0..width).find(|&feature| !is_known(feature)) {
             return Err(InferenceError::NotFinite { row, feature, value: features[feature] });
         }
         for &(feature, entries) in indexed {

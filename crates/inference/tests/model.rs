@@ -207,7 +207,10 @@ fn rows_and_images_are_predicted_whole_or_not_at_all() {
     }
     for value in [f32::NAN, f32::INFINITY, -3e38] {
         let error = model.predict_rows(&[0.5, 2.0, 0.5, value, 0.0, 1.0]).unwrap_err();
-        assert_eq!(error.to_string(), format!("row 1, feature 0 is {value}"));
+        assert_eq!(
+            error.to_string(),
+            format!("row 1, feature 0 is {value}, and features are finite and at most 1e6 in size")
+        );
     }
     let model = whole(image());
     let predictions = model.predict_images(&[100; 2 * 18 * 18]).unwrap();

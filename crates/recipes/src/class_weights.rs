@@ -33,11 +33,12 @@ impl ClassWeighting {
     /// keep does not weight them.
     ///
     /// - `labels`: of the training split; none of a regression
+    /// - `monitored`: what chooses that epoch, if anything does
     pub(crate) fn note(
         self,
         labels: &[u32],
         classes: &[String],
-        monitored: Monitored,
+        monitored: Option<Monitored>,
     ) -> Option<String> {
         let counts = counts(labels, classes.len());
         let seen = || counts.iter().zip(classes).filter(|(count, _)| **count > 0);
@@ -53,7 +54,8 @@ impl ClassWeighting {
                 )
             });
         }
-        (times >= WEIGHTED && monitored != Monitored::MacroF1).then(|| {
+        let chooses = monitored.is_some_and(|monitored| monitored != Monitored::MacroF1);
+        (times >= WEIGHTED && chooses).then(|| {
             "classes count alike in the loss that is trained on, but not in what chooses the epoch to \
              keep: with `training.monitor=macro_f1` they do there too"
                 .to_owned()
@@ -155,14 +157,15 @@ mod tests {
         let note = |weighting: ClassWeighting, frequent, monitored| {
             weighting.note(&[vec![1; frequent], vec![0; 2]].concat(), &classes, monitored)
         };
-        let told = note(ClassWeighting::Equal, 20, Monitored::Loss).unwrap();
+        let told = note(ClassWeighting::Equal, 20, Some(Monitored::Loss)).unwrap();
         assert!(told.starts_with("class `b` has 10 times as many samples as class `a`"), "{told}");
-        assert_eq!(note(ClassWeighting::Equal, 19, Monitored::Loss), None);
-        assert_eq!(ClassWeighting::Equal.note(&[], &[], Monitored::Loss), None);
+        assert_eq!(note(ClassWeighting::Equal, 19, Some(Monitored::Loss)), None);
+        assert_eq!(ClassWeighting::Equal.note(&[], &[], Some(Monitored::Loss)), None);
 
-        let told = note(ClassWeighting::Balanced, 20, Monitored::Loss).unwrap();
+        let told = note(ClassWeighting::Balanced, 20, Some(Monitored::Loss)).unwrap();
         assert!(told.ends_with("with `training.monitor=macro_f1` they do there too"), "{told}");
-        assert_eq!(note(ClassWeighting::Balanced, 20, Monitored::MacroF1), None);
-        assert_eq!(note(ClassWeighting::Balanced, 3, Monitored::Loss), None);
+        assert_eq!(note(ClassWeighting::Balanced, 20, Some(Monitored::MacroF1)), None);
+        assert_eq!(note(ClassWeighting::Balanced, 20, None), None);
+        assert_eq!(note(ClassWeighting::Balanced, 3, Some(Monitored::Loss)), None);
     }
 }

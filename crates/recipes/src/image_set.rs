@@ -146,7 +146,7 @@ impl<Model: Initialised> ImageConfig<Model> {
         let architecture = network(&self, shape, classes.len())?;
         refuse_shared(&images.shared)?;
         let mut notes = images.notes.clone();
-        notes.extend(self.notes(&*images.train));
+        notes.extend(self.notes(&*images.train, images.validation.is_some()));
         if let Some(weights) = weights {
             weights.check(&architecture, classes)?;
             notes.push(weights.note(classes));

@@ -11,7 +11,7 @@ use data::{
     DataError, ImagePreprocessing, ImageShape, Resize, Vocabulary, refuse_shared,
     text::{Corpus, Tokens, read_text},
 };
-use inference::{Description, Preprocessing};
+use inference::{Description, Preprocessing, metadata};
 use models::{
     Architecture, Initializer, TextLstmConfig,
     weights::{self, WeightsError},
@@ -118,7 +118,8 @@ impl<Model: Initialised> ImageConfig<Model> {
             && let Some((size, channels)) =
                 weights.images().map(|images| (images.size[0], images.channels))
         {
-            weights.shape_images = self.data.size.is_none() || self.data.channels.is_none();
+            weights.size = self.data.size.is_none().then_some(size);
+            weights.channels = self.data.channels.is_none().then_some(channels);
             self.data.size.get_or_insert(size);
             self.data.channels.get_or_insert(channels);
         }
@@ -238,8 +239,9 @@ pub(crate) struct TrainedWeights {
     file: WeightsFile,
     /// As the settings name them, wherever they were read.
     named: String,
-    /// Whether images get their size or colours from them.
-    shape_images: bool,
+    /// The side and the channels that images get from them.
+    size: Option<usize>,
+    channels: Option<usize>,
 }
 
 impl TrainedWeights {
@@ -249,13 +251,16 @@ impl TrainedWeights {
         }
         let path = kept.unwrap_or_else(|| weights.0.clone().into());
         let file = WeightsFile::read(&path, |_| true)?;
-        Ok(Some(Self { file, named: weights.0.clone(), shape_images: false }))
+        Ok(Some(Self { file, named: weights.0.clone(), size: None, channels: None }))
     }
 
     /// As a file, for the run to keep.
     pub(crate) fn file(&self) -> TensorFile {
         let WeightsFile { tensors, description, .. } = &self.file;
-        TensorFile { tensors: tensors.clone(), metadata: json!(description) }
+        TensorFile {
+            tensors: tensors.clone(),
+            metadata: description.as_ref().map(metadata).unwrap_or_default(),
+        }
     }
 
     /// What the user should know where they were trained on these data, divided otherwise.
@@ -311,14 +316,15 @@ impl TrainedWeights {
             Some(_) => "; its classes differ, so the last layer starts untrained",
             None => "; a last layer for another number of classes starts untrained",
         };
-        let images = self.images().filter(|_| self.shape_images).map(|images| {
-            let [height, width] = images.size;
-            format!(
-                "; pictures become {height}x{width} with {}, as there",
-                counted(images.channels, "channel")
-            )
-        });
-        let images = images.unwrap_or_default();
+        let taken = [
+            self.size.map(|side| format!("{side}x{side}")),
+            self.channels.map(|channels| counted(channels, "channel")),
+        ];
+        let taken = Vec::from_iter(taken.into_iter().flatten()).join(" and ");
+        let images = match taken.is_empty() {
+            true => String::new(),
+            false => format!("; pictures are brought to {taken}, as those of the weights were"),
+        };
         format!("training begins with the weights in `{}`{last_layer}{images}", self.named)
     }
 

@@ -80,7 +80,7 @@ fn train<B: AutodiffBackend>(
     let TableSplits { train, validation, test, preprocessing, mut notes, skipped, .. } = splits;
     let (labels, classes) = (train.targets.labels(), preprocessing.target.classes());
     refuse_classes_of_values(&config, &preprocessing)?;
-    notes.extend(notes_on_settings(&config, &preprocessing, labels));
+    notes.extend(notes_on_settings(&config, &preprocessing, labels, validation.is_some()));
     let class_weights = ClassWeights::new(config.data.class_weights, labels, classes.len(), device);
     let batching = start.shared(config.training.batching(config.data.order.unwrap_or_default()));
     let train = TableLoader::<B>::new(train, preprocessing.task(), batching, device)?;
@@ -126,18 +126,18 @@ fn train<B: AutodiffBackend>(
 /// What the user should know of the settings for these rows, a sentence each.
 ///
 /// - `labels`: of the rows to train on
+/// - `validates`: whether there are rows to validate on
 fn notes_on_settings(
     config: &Config<TableData, Model>,
     rows: &TablePreprocessing,
     labels: &[u32],
+    validates: bool,
 ) -> impl Iterator<Item = String> {
     let without_effect = config.model.embedding.is_some() && rows.indexed().is_empty();
     let note = without_effect
         .then(|| "`model.embedding` has no effect: no column is categorical".to_owned());
-    note.into_iter().chain({
-        let monitored = config.training.monitor;
-        config.data.class_weights.note(labels, rows.target.classes(), monitored)
-    })
+    let (classes, chooses) = (rows.target.classes(), config.chooses_by(validates));
+    note.into_iter().chain(config.data.class_weights.note(labels, classes, chooses))
 }
 
 /// Refuses settings that are for classes where the target is a value.
@@ -183,7 +183,8 @@ fn plan(config: Config<TableData, Model>) -> Result<Plan, Failure> {
     refuse_shared(&splits.shared)?;
     refuse_classes_of_values(&config, &splits.preprocessing)?;
     let mut notes = splits.notes;
-    notes.extend(notes_on_settings(&config, &splits.preprocessing, splits.train.targets.labels()));
+    let (labels, validates) = (splits.train.targets.labels(), splits.validation.is_some());
+    notes.extend(notes_on_settings(&config, &splits.preprocessing, labels, validates));
     let network = network(&config.model, &splits.preprocessing);
     let sample = vec![splits.preprocessing.width()];
     let samples = splits.train.rows();

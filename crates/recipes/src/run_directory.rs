@@ -23,6 +23,7 @@ use crate::{
     environment::Environment,
     metrics_csv::{METRICS, MetricsLog},
     record::wrote_checkpoint,
+    registry,
     settings::refuse_changes,
     shell::quoted_path,
     tensorboard::Scalars,
@@ -320,7 +321,11 @@ impl Keeper for RunDirectory {
 
     fn check(&self, mark: &Value) -> Result<(), ObserverError> {
         let mark = Mark::deserialize(mark)?;
-        Ok(refuse_changes(&self.path, &mark.settings, &self.config.settings)?)
+        let now = &self.config.settings;
+        let recipe = registry::find(now["recipe"].as_str().unwrap_or_default())
+            .map(|recipe| recipe.settings())
+            .unwrap_or_default();
+        Ok(refuse_changes(&self.path, &recipe, &mark.settings, now)?)
     }
 
     fn return_to(&mut self, mark: Option<&Value>) -> Result<(), ObserverError> {

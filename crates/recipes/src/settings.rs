@@ -48,29 +48,37 @@ const PATIENCE: &str = "training.patience";
 
 /// Refuses to resume a run under settings that would change its result.
 ///
+/// - `recipe`: the recipe's own settings, for what either leaves out: a run may have begun before there was
+///   such a setting
+///
 /// # Errors
 ///
 /// Names each such setting, its value at the start, and now.
-pub(crate) fn refuse_changes(run: &Path, began_with: &Value, now: &Value) -> Result<(), Failure> {
-    refuse_changed(run, &leaves(began_with), &leaves(now))
+pub(crate) fn refuse_changes(
+    run: &Path,
+    recipe: &BTreeMap<String, Value>,
+    began_with: &Value,
+    now: &Value,
+) -> Result<(), Failure> {
+    refuse_changed(run, &over(recipe, began_with), &over(recipe, now))
+}
+
+/// All settings: these, and the recipe's own where they are left out.
+fn over(recipe: &BTreeMap<String, Value>, settings: &Value) -> BTreeMap<String, Value> {
+    let mut all = recipe.clone();
+    all.extend(leaves(settings));
+    all
 }
 
 /// As [`refuse_changes`], by the settings as a run has them on file and as they are to be now. What is
 /// left open now is no change: the recipe chooses it once it knows the data.
-///
-/// - `recipe`: the recipe's own settings, for what either leaves out
 pub(crate) fn refuse_changes_of_file(
     run: &Path,
     recipe: &BTreeMap<String, Value>,
     began_with: &Value,
     now: &Value,
 ) -> Result<(), Failure> {
-    let on_recipe = |settings| {
-        let mut all = recipe.clone();
-        all.extend(leaves(settings));
-        all
-    };
-    let (mut began_with, mut now) = (on_recipe(began_with), on_recipe(now));
+    let (mut began_with, mut now) = (over(recipe, began_with), over(recipe, now));
     now.retain(|_, value| value != "");
     began_with.retain(|key, _| now.contains_key(key));
     refuse_changed(run, &began_with, &now)
@@ -248,6 +256,19 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    fn refuse_changes(run: &Path, began_with: &Value, now: &Value) -> Result<(), Failure> {
+        super::refuse_changes(run, &BTreeMap::new(), began_with, now)
+    }
+
+    #[test]
+    fn a_setting_that_is_newer_than_a_run_has_the_recipes_value() {
+        let recipe = BTreeMap::from([("data.test".to_owned(), json!(0.0))]);
+        let (before, run) = (json!({"data": {"path": "a"}}), Path::new("run"));
+        let now = |test: f64| json!({"data": {"path": "a", "test": test}});
+        assert!(super::refuse_changes(run, &recipe, &before, &now(0.0)).is_ok());
+        assert!(super::refuse_changes(run, &recipe, &before, &now(0.2)).is_err());
+    }
     use crate::summary::example;
 
     fn settings(epochs: u64, max_steps: Value, rate: f64) -> Value {

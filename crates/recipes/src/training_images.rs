@@ -68,7 +68,7 @@ impl<B: AutodiffBackend> TrainingImages<B> {
             None => start.do_first(|progress| images.preprocessing(data, progress))?,
         };
         let ImageSet { hashes, mut notes, skipped, .. } = images;
-        notes.extend(config.notes(&*images.train));
+        notes.extend(config.notes(&*images.train, images.validation.is_some()));
         notes.extend(weights.as_ref().map(|weights| weights.note(&classes)));
         notes.extend(normalised);
         let loss = ImageLoss::new(config, &*images.train, device);

@@ -79,7 +79,7 @@ fn train<B: AutodiffBackend>(
     let samples = images.samples();
     let mut notes = images.notes;
     notes.extend(note);
-    notes.extend(config.notes(&*images.train));
+    notes.extend(config.notes(&*images.train, images.validation.is_some()));
     let keeps = settings.keeps(frozen_blocks, &frozen.shape, samples, data.residency, &mut notes);
     let keeps_training = keeps && !changes_images(augment);
     notes.extend(Model::note_on_kept(data.residency).filter(|_| keeps_training));
@@ -198,7 +198,7 @@ fn fitted_backbone(
     let note = config.data.note_on_size(backbone.size);
     let note = note.map(|note| match config.model.weights.as_str() {
         "shipped" | "imagenet" => {
-            format!("pictures are resized to {0}x{0}, as those were of the weights", backbone.size)
+            format!("pictures are resized to {0}x{0}, as those of the weights were", backbone.size)
         }
         _ => note,
     });
@@ -239,7 +239,7 @@ fn plan(mut config: ImageConfig<Model>, progress: &mut Progress<'_>) -> Result<P
     let count = blocks(&layers, frozen_blocks);
     let features = layers[..count].last().map(|layer| layer.output.as_slice());
     notes.extend(note);
-    notes.extend(config.notes(&*images.train));
+    notes.extend(config.notes(&*images.train, images.validation.is_some()));
     let keeps = features.is_some_and(|shape| {
         settings.keeps(frozen_blocks, shape, images.samples(), data.residency, &mut notes)
     });

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use inference::Description;
+use inference::{Description, check_format};
 use models::import;
 use store::{StoredTensor, TensorFile};
 
@@ -41,6 +41,7 @@ impl WeightsFile {
     ///
     /// Where their description cannot be read.
     pub(crate) fn new(origin: PathBuf, file: TensorFile) -> Result<Self, Failure> {
+        check_format(&file, &origin)?;
         // Null where the file is not of this project.
         let description = serde_json::from_value(file.metadata).map_err(|error| {
             Failure::new(
@@ -61,8 +62,8 @@ pub(crate) fn note_on_division(origin: &Path, data: &DataHashes) -> Option<Strin
     let is_same = data.source.is_some() && theirs.source == data.source;
     (is_same && theirs.samples != data.samples).then(|| {
         format!(
-            "the weights in `{}` were trained on the same data, divided otherwise: what is held out here \
-             to validate, if anything, may be among what they learnt, and results on it look better than \
+            "the weights in `{}` were trained on the same data, divided otherwise: what is held out here, \
+             if anything, may be among what they learnt, and results on it look better than \
              they are",
             origin.display()
         )

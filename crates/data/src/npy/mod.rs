@@ -86,7 +86,7 @@ pub fn read_npy(options: &NpyOptions, seed: u64) -> Result<TableSplits, DataErro
         validation: unless(&validation, options.validation),
         test: unless(&test, options.test),
     };
-    let ignored = ignored(options, fractions, test.is_some());
+    let ignored = ignored(options, [validation.is_some(), test.is_some()]);
     let parts = split::hold_out_rows(options.hold_out, &samples.labels, None, fractions, seed)?;
     let preprocessing = learn(&samples, &parts.train, &plan);
     let train = samples.encode(&parts.train, &preprocessing)?;
@@ -127,11 +127,12 @@ pub fn read_npy(options: &NpyOptions, seed: u64) -> Result<TableSplits, DataErro
 
 /// What the user should know of settings that have no effect, since the folder has other samples.
 ///
-/// - `fractions`: what is held out
-fn ignored(options: &NpyOptions, fractions: Fractions, has_test: bool) -> Vec<String> {
-    let nothing = fractions == Fractions::default();
+/// - `has_validation`, `has_test`: whether it has samples for these
+fn ignored(options: &NpyOptions, [has_validation, has_test]: [bool; 2]) -> Vec<String> {
+    let holds_none_out = has_validation && (has_test || options.test == 0.0);
+    let chooses = options.hold_out != HoldOut::default();
     let settings = [
-        (nothing && options.hold_out != HoldOut::default(), "data.hold_out", "validate"),
+        (holds_none_out && chooses, "data.hold_out", "validate"),
         (has_test && options.test != 0.0, "data.test", "test"),
     ];
     let ignored = settings.into_iter().filter(|&(is_ignored, ..)| is_ignored);

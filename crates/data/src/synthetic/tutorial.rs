@@ -179,8 +179,13 @@ mod tests {
             assert_eq!(read_synthetic(&options, 0).unwrap_err().to_string(), expected);
         };
         check(0, 3, 0.0, "a table of 0 samples and 3 features is empty");
-        check(10, 3, 1.0, "a fraction of 1 to hold out is not within 0 and 1");
-        check(10, 3, f64::NAN, "a fraction of NaN to hold out is not within 0 and 1");
+        check(10, 3, 1.0, "the share to hold out is 1 in all, and must be at least 0 and below 1");
+        check(
+            10,
+            3,
+            f64::NAN,
+            "the share to hold out is NaN in all, and must be at least 0 and below 1",
+        );
         check(1, 3, 0.5, "no class has a sample to spare, so none can be held out");
         let rows = usize::MAX;
         check(rows, 3, 0.0, &format!("{rows} samples of 3 features do not fit in memory"));

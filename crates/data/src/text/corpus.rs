@@ -139,7 +139,8 @@ pub(super) fn encode(texts: &Texts, options: &TextOptions) -> Result<Corpus, Tex
     let words = || Words::of(&text_of(train.text)).count().max(1);
     if learns_words && train.text.len() / words() >= LONG_WORDS {
         notes.push(format!(
-            "{} has few blanks: without blanks between words `data.tokens=characters` is of more use",
+            "{} has few blanks: where words are not divided by blanks, `data.tokens=characters` is of more \
+             use",
             train.name
         ));
     }
@@ -224,16 +225,26 @@ impl Part<'_> {
             let percent = 100.0 * unknown_words as f64 / tokens.len() as f64;
             notes.push(format!("{percent:.1} % of {name} are unknown words"));
         }
+        let all = tokens.len() + left_out.values().sum::<usize>();
         let left_out = (!left_out.is_empty()).then(|| describe(&left_out));
-        check_length(name, tokens.len(), sequence_length).map_err(|error| match &left_out {
-            Some(left_out) => TextError::TooForeign {
-                text: name.clone(),
-                left_out: left_out.clone(),
-                tokens: tokens.len(),
-                sequence_length,
-            },
-            None => error,
-        })?;
+        match &left_out {
+            Some(left_out) if all > sequence_length && tokens.len() <= sequence_length => {
+                return Err(TextError::TooForeign {
+                    text: name.clone(),
+                    left_out: left_out.clone(),
+                    tokens: tokens.len(),
+                    sequence_length,
+                });
+            }
+            Some(left_out) => {
+                check_length(
+                    &format!("{name}, without {left_out},"),
+                    tokens.len(),
+                    sequence_length,
+                )?;
+            }
+            None => check_length(name, tokens.len(), sequence_length)?,
+        }
         notes.extend(left_out.map(|left_out| format!("{name} is read without {left_out}")));
         Ok(tokens)
     }

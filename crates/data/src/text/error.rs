@@ -100,7 +100,7 @@ pub enum TextError {
         sequence_length: usize,
     },
     /// A part too short because much of it is left out.
-    #[error("{text}, without {left_out}, has {}, a sequence of {} and its target take {}", counted(tokens, "token"), grouped(sequence_length), grouped(sequence_length.saturating_add(1)))]
+    #[error("{text}, without {left_out}, has {}, but a sequence of {} and its target take {}", counted(tokens, "token"), grouped(sequence_length), grouped(sequence_length.saturating_add(1)))]
     TooForeign {
         /// The part of the text.
         text: String,
@@ -180,8 +180,8 @@ impl TextError {
             Self::UnknownId { .. } => "encode the text with the same vocabulary".into(),
             Self::NoStream => "set `training.batch_size` to at least 1".into(),
             Self::TooShort { .. } => {
-                "use a longer text, or train with a smaller `data.sequence_length` or another \
-                 `data.validation`"
+                "use a longer text, or train with a smaller `data.sequence_length` or other \
+                 shares in `data.validation` and `data.test`"
                     .into()
             }
             Self::TooForeign { .. } => {

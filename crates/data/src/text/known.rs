@@ -85,5 +85,7 @@ mod tests {
         for other in ["own/b.txt", "other/x.txt", "other", "blank.txt", "missing.txt"] {
             assert_eq!(known(other, 0.1), None, "{other}");
         }
+        let own = TextOptions { path: Some(at("own")), validation: 0.0, ..TextOptions::default() };
+        assert_eq!(known_text(&at("own/b.txt"), &TextOptions { test: 0.1, ..own }), None);
     }
 }

@@ -34,7 +34,7 @@ mod windows;
 use std::path::{Path, PathBuf};
 
 use self::corpus::{Text, Texts};
-use crate::{DataError, Fractions, SharedFiles, Vocabulary, shared};
+use crate::{DataError, SharedFiles, Vocabulary, shared};
 
 pub use self::{
     corpus::Corpus,
@@ -76,7 +76,7 @@ pub fn read_text(options: &TextOptions) -> Result<Corpus, DataError> {
     if options.sequence_length == 0 {
         return Err(TextError::NoSequence.into());
     }
-    Fractions { validation: options.validation, test: options.test }.check()?;
+    options.fractions(options.validation_path.is_some(), options.test_path.is_some()).check()?;
     let list = |path: &Option<PathBuf>| path.as_deref().map_or(Ok(Vec::new()), files::list);
     let files = [list(&options.path)?, list(&options.validation_path)?, list(&options.test_path)?];
     let shared = shared::find_files(shared::OPTIONS, files.each_ref().map(Vec::as_slice));

@@ -72,7 +72,7 @@ fn groups_that_cannot_be() {
     let set = |_: &Path, options: &mut CsvOptions| {
         (options.validation, options.group) = (0.2, Some("patient".to_owned()));
     };
-    let error = "the rows are of too few groups to hold one out";
+    let error = "there are too few groups of rows to hold any out";
     check(&[("a.csv", one.as_bytes())], set, error, "data.group");
 }
 
@@ -94,7 +94,9 @@ fn splits_that_are_too_small() {
         "data.validation",
     );
     for fraction in [1.0, -0.1, f64::NAN] {
-        let error = format!("a fraction of {fraction} to hold out is not within 0 and 1");
+        let error = format!(
+            "the share to hold out is {fraction} in all, and must be at least 0 and below 1"
+        );
         check(&[("a.csv", two)], |_, o| o.validation = fraction, &error, "0.1");
     }
 }

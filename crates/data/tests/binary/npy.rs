@@ -395,7 +395,7 @@ fn options_that_do_not_fit() {
         check(read, &with("targets.npy", targets), error, help);
     };
     let two = || integers(&[0, 1, 0]);
-    let fraction = "a fraction of 1 to hold out is not within 0 and 1";
+    let fraction = "the share to hold out is 1 in all, and must be at least 0 and below 1";
     check(two(), |options| options.validation = 1.0, fraction, "data.validation");
     check(
         integers(&[0, 1, 2]),

@@ -18,7 +18,7 @@ use super::{
     export::Precision,
     model::model_of,
     output::{Output, aligned, indented, print_note},
-    printer::{Printed, Printer},
+    printer::{Printed, Printer, refuse_csv_and_json},
 };
 use crate::{
     Failure,
@@ -61,6 +61,7 @@ pub(super) fn run(
     progress: ProgressMode,
     output: &Output,
 ) -> Result<(), Failure> {
+    refuse_csv_and_json(arguments.csv, output)?;
     let path = model_of(&arguments.run)?;
     let (device, _) = device::open()?;
     let model = model_rounded(&path, arguments.precision, &device)?;

@@ -88,8 +88,8 @@ const LOWER: &str = "the loss never fell, and rose at the end: lower `--from` or
 fn why_none(test: &RangeTest, layers: &[&SettingsLayer]) -> &'static str {
     let setting = |key| setting(layers, key);
     let losses: Vec<f64> = test.points.iter().map(|point| point.smoothed).collect();
-    if test.still_falls {
-        "no tried learning rate is a tenth of that with the lowest loss: raise `--to`"
+    if test.lowest.is_some() {
+        "a tenth of the rate with the lowest loss is below `--from`, and was not tried"
     } else if test.broke_out {
         LOWER
     } else if setting("data.source") == "synthetic" && setting("data.labels") == "random" {
@@ -135,7 +135,11 @@ fn chart(test: &RangeTest) -> Chart {
         let points = rate.map(|rate| vec![(rate, lowest), (rate, highest)])?;
         Some(Line { name: name.to_owned(), points, loose: false })
     };
-    let marks = [("a tenth of the lowest", test.tenth_of_lowest), ("steepest", test.steepest)];
+    let marks = [
+        ("lowest", test.lowest),
+        ("a tenth of it", test.tenth_of_lowest),
+        ("steepest", test.steepest),
+    ];
     let mut lines =
         vec![line("smoothed", |point| point.smoothed), line("loss", |point| point.loss)];
     lines.extend(marks.into_iter().filter_map(mark));
@@ -257,7 +261,7 @@ mod tests {
         assert_eq!(default_rate(&cnn::RECIPE), Some(3e-3));
         let lines = chart(&test).lines;
         assert!(lines[..2].iter().all(|line| line.points.len() == 3));
-        assert_eq!(lines[3].points, [(1e-3, 1.0), (1e-3, 3.0)]);
+        assert_eq!(lines[4].points, [(1e-3, 1.0), (1e-3, 3.0)]);
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub(super) fn model_of(run: &Path) -> Result<PathBuf, Failure> {
     }
     if is_run && !run.join(SUMMARY).exists() {
         let newest = newest_step(&run.join(CHECKPOINTS));
-        let newest = newest.map(|step| format!(", and a checkpoint is of step {step}"));
+        let newest = newest.map(|step| format!("; its newest checkpoint is of step {step}"));
         print_note(&format!(
             "the run `{}` is not finished: this is its model from when it last stopped{}; to go on: \
              recipes resume {}",

@@ -21,7 +21,7 @@ use super::{
     arguments::at_least,
     model::model_of,
     output::{self, Output},
-    printer::{Printed, Printer},
+    printer::{Printed, Printer, refuse_csv_and_json},
 };
 use crate::{ExitCode, Failure};
 
@@ -51,6 +51,7 @@ pub(super) struct PredictArguments {
 
 pub(super) fn run(arguments: &PredictArguments, output: &Output) -> Result<(), Failure> {
     let &PredictArguments { csv, top, probabilities, .. } = arguments;
+    refuse_csv_and_json(csv, output)?;
     let unless_told = if output.json || probabilities { usize::MAX } else { 1 };
     let top = top.map_or(unless_told, |top| top as usize);
     let path = model_of(&arguments.run)?;

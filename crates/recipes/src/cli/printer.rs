@@ -67,12 +67,17 @@ pub(super) struct Printer<'a> {
     help: Option<String>,
 }
 
+/// Refuses to print in two forms.
+pub(super) fn refuse_csv_and_json(csv: bool, output: &Output) -> Result<(), Failure> {
+    if csv && output.json {
+        let message = "`--csv` and `--json` cannot be combined";
+        return Err(Failure::new(ExitCode::Usage, message, "leave one of them out"));
+    }
+    Ok(())
+}
+
 impl<'a> Printer<'a> {
     pub(super) fn new(output: &'a Output, printed: Printed<'a>) -> Result<Self, Failure> {
-        if printed.csv && output.json {
-            let message = "`--csv` and `--json` cannot be combined";
-            return Err(Failure::new(ExitCode::Usage, message, "leave one of them out"));
-        }
         refuse_twice(printed.keep)?;
         let columns = columns(&printed);
         Ok(Self { output, printed, lines: String::new(), columns, headed: false, help: None })

@@ -280,23 +280,32 @@ fn unknown(class: &str, classes: &[String]) -> Failure {
 mod tests {
     use std::{fs, ops::ControlFlow};
 
+    use tempfile::TempDir;
+
     use super::*;
     use crate::{cnn, config::SettingsLayer, initial_weights::FixedNetwork};
 
-    #[test]
-    fn only_the_held_out_images_of_a_folder_are_decoded_to_measure_them() {
+    /// A folder of pictures, each of another grey, and settings of a run on it.
+    fn pictures(paths: &[&str], settings: &[&str]) -> (TempDir, ImageConfig<FixedNetwork>) {
         let folder = tempfile::tempdir().unwrap();
         let shape = ImageShape { channels: 3, height: 8, width: 8 };
-        for (index, path) in ["train/a", "train/b", "val/a", "val/b"].into_iter().enumerate() {
-            fs::create_dir_all(folder.path().join(path)).unwrap();
-            let png = data::picture(shape, &[vec![vec![index as u8; shape.bytes()]]], 1);
-            fs::write(folder.path().join(path).join("1.png"), png).unwrap();
+        for (index, path) in paths.iter().enumerate() {
+            let path = folder.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            let png = picture(shape, &[vec![vec![index as u8; shape.bytes()]]], 1);
+            fs::write(path, png).unwrap();
         }
         let path = format!("data.path={}", folder.path().display());
-        let settings = ["data.source=image-folder", &path, "data.size=8"];
-        let layers = SettingsLayer::sets(&settings);
-        let config: ImageConfig<FixedNetwork> = cnn::RECIPE.resolve(layers).unwrap();
+        let own = ["data.source=image-folder", &path, "data.size=8"];
+        let layers = SettingsLayer::sets(&[&own[..], settings].concat());
+        let config = cnn::RECIPE.resolve(layers).unwrap();
+        (folder, config)
+    }
 
+    #[test]
+    fn only_the_held_out_images_of_a_folder_are_decoded_to_measure_them() {
+        let paths = ["train/a/1.png", "train/b/1.png", "val/a/1.png", "val/b/1.png"];
+        let (_folder, config) = pictures(&paths, &[]);
         let all =
             ImageSet::read(&config.data, 0, &mut |_, _, _| ControlFlow::Continue(())).unwrap();
         let mut decoded = 0;
@@ -309,5 +318,25 @@ mod tests {
         assert_eq!((images.split, decoded), ("validation", 2));
         assert_eq!(images.samples.labels(), [0, 1]);
         assert_eq!(fingerprint, all.hashes.samples);
+    }
+
+    #[test]
+    fn what_is_held_out_beside_splits_of_a_folder_is_measured() {
+        let train: Vec<String> = ["a", "b"]
+            .iter()
+            .flat_map(|class| (0..4).map(move |i| format!("train/{class}/{i}.png")))
+            .collect();
+        for (split, measured, images) in [("val", "test", 2), ("test", "test", 2)] {
+            let held_out = ["a", "b"].map(|class| format!("{split}/{class}/1.png"));
+            let paths: Vec<&str> = train.iter().chain(&held_out).map(String::as_str).collect();
+            let (_folder, config) = pictures(&paths, &["data.test=0.25", "data.validation=0.25"]);
+            let mut progress = |_: &str, _, _| ControlFlow::Continue(());
+            let all = ImageSet::read(&config.data, 0, &mut progress).unwrap();
+            let (found, fingerprint) = read_held_out(&config.data, 0, &mut progress).unwrap();
+            let found = found.unwrap();
+            assert_eq!((found.split, found.samples.labels().len()), (measured, images), "{split}");
+            assert_eq!(fingerprint, all.hashes.samples, "{split}");
+            assert_eq!((all.train.labels().len(), all.notes.len()), (6, 1), "{:?}", all.notes);
+        }
     }
 }

@@ -156,7 +156,7 @@ impl<'a> Evaluated<'a> {
         }?;
         let report = &mut examined.report;
         report.notes.extend(self.note_on_own(report.given_split.is_some()));
-        report.notes.extend(note_on_absent(&report.per_class));
+        report.notes.extend(note_on_absent(report));
         Ok(examined)
     }
 
@@ -242,17 +242,25 @@ impl<'a> Evaluated<'a> {
     }
 }
 
-/// What the user should know where classes have no sample to measure on.
-fn note_on_absent(classes: &[ClassScores]) -> Option<String> {
-    let absent: Vec<&ClassScores> = classes.iter().filter(|class| class.samples == 0).collect();
-    let [first, ..] = absent[..] else { return None };
-    Some(format!(
-        "{} of the {} classes have no sample here, such as `{}`: in macro_f1 each counts as 0 if it was \
-         predicted",
-        absent.len(),
-        classes.len(),
-        first.class
-    ))
+/// What the user should know where classes are predicted that have no sample to measure on.
+fn note_on_absent(report: &EvaluationReport) -> Option<String> {
+    let is_predicted = |class: usize| report.confusion.iter().any(|counts| counts[class] > 0);
+    let classes = report.per_class.iter().enumerate();
+    let absent: Vec<&str> = classes
+        .filter(|&(class, scores)| scores.samples == 0 && is_predicted(class))
+        .map(|(_, scores)| scores.class.as_str())
+        .collect();
+    match absent[..] {
+        [] => None,
+        [class] => Some(format!(
+            "class `{class}` is predicted and has no sample here: in macro_f1 it counts as 0"
+        )),
+        [first, ..] => Some(format!(
+            "{} classes are predicted and have no sample here, such as `{first}`: in macro_f1 each counts \
+             as 0",
+            absent.len()
+        )),
+    }
 }
 
 /// The table `[model]` of any recipe, ignored.

@@ -42,7 +42,7 @@ fn a_run_begins_with_the_weights_of_another() {
     train(&folder, "", "first").succeeded();
     let told = begin(&folder, "--seed 1 --set model.weights=first", "second").succeeded().stderr;
     let kept = "begins with the weights in `first`; its classes have the same names, so the last layer is \
-                kept; pictures become 28x28 with 1 channel, as there\n";
+                kept; pictures are brought to 28x28 and 1 channel, as those of the weights were\n";
     assert!(told.contains(kept), "{told}");
     check_equal(&model(&folder, "first"), &model(&folder, "second"), |_| true);
 }

@@ -96,13 +96,16 @@ const MAX_WORKERS: usize = 256;
 /// The side that a folder's pictures are resized to, in pixels, unless told otherwise.
 pub(crate) const FOLDER_SIDE: usize = 64;
 
+/// The share held out to validate on, unless told otherwise.
+const HELD_OUT: f64 = 0.1;
+
 impl Check for ImageData {
     fn check(&self, checker: &mut Checker<'_>) {
         let side = self.size.is_none_or(|side| (1..=MAX_SIDE).contains(&side));
         checker.require("data.samples", self.samples >= 10, "at least 10, one for each class");
         checker.require("data.size", side, "1 to 4096 pixels");
         checker.require("data.channels", matches!(self.channels, None | Some(1 | 3)), "1 or 3");
-        check_fractions(self.validation.unwrap_or_default(), self.test, checker);
+        check_fractions(self.validation.unwrap_or(HELD_OUT), self.test, checker);
         checker.require("data.workers", self.workers <= MAX_WORKERS, "at most 256");
 
         if self.source != ImageOrigin::ImageFolder {
@@ -151,7 +154,7 @@ impl ImageData {
     /// What is held out of the training split for splits that the data do not have.
     pub(crate) fn fractions(&self, has_validation: bool, has_test: bool) -> Fractions {
         Fractions {
-            validation: if has_validation { 0.0 } else { self.validation.unwrap_or(0.1) },
+            validation: if has_validation { 0.0 } else { self.validation.unwrap_or(HELD_OUT) },
             test: if has_test { 0.0 } else { self.test },
         }
     }

@@ -125,6 +125,11 @@ impl<Data, Model, Augment> Config<Data, Model, Augment> {
             group: Group::alone(),
         }
     }
+
+    /// What chooses the epoch whose model is kept; none where it is the last.
+    pub(crate) fn chooses_by(&self, validates: bool) -> Option<Monitored> {
+        (validates && self.output.model == ModelChoice::Best).then_some(self.training.monitor)
+    }
 }
 
 impl<Model> ImageConfig<Model> {
@@ -139,9 +144,15 @@ impl<Model> ImageConfig<Model> {
     }
 
     /// What the user should know of these settings for such images to train on, a sentence each.
-    pub(crate) fn notes(&self, train: &dyn ImageSource) -> impl Iterator<Item = String> {
-        let (labels, monitored) = (train.labels(), self.training.monitor);
-        let of_classes = self.data.class_weights.note(labels, train.classes(), monitored);
+    ///
+    /// - `validates`: whether others are held out to validate on
+    pub(crate) fn notes(
+        &self,
+        train: &dyn ImageSource,
+        validates: bool,
+    ) -> impl Iterator<Item = String> {
+        let (labels, chooses) = (train.labels(), self.chooses_by(validates));
+        let of_classes = self.data.class_weights.note(labels, train.classes(), chooses);
         self.notes_on_augmentation(train.shape()).into_iter().flatten().chain(of_classes)
     }
 

@@ -240,7 +240,10 @@ impl TableData {
             checker.conflict(
                 chosen,
                 format!("`{chosen}` has no effect, since no rows of `data.path` are held out"),
-                "leave it out, or hold out rows: `--set data.validation=0.2`",
+                match self.validation_path {
+                    Some(_) => "leave it out, or hold out rows to test on: `--set data.test=0.2`",
+                    None => "leave it out, or hold out rows: `--set data.validation=0.2`",
+                },
             );
         }
     }

@@ -48,7 +48,8 @@ pub enum TextOrigin {
 
 impl Check for TextData {
     fn check(&self, checker: &mut Checker<'_>) {
-        check_fractions(self.validation, self.test, checker);
+        let validation = if self.validation_path.is_some() { 0.0 } else { self.validation };
+        check_fractions(validation, self.test, checker);
         checker.require("data.vocabulary", self.vocabulary >= 2, "at least 2");
         checker.require("data.sequence_length", self.sequence_length >= 1, "at least 1");
         if self.tokens != TokenKind::Words {

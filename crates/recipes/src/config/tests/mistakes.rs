@@ -343,10 +343,6 @@ fn keys_that_do_not_go_together_are_refused() {
             "help: unset one of them: `--set data.validation=`",
         ],
     );
-    let nothing_held_out = [
-        "`data.group` has no effect, since no rows of `data.path` are held out, in my.toml:5",
-        "help: leave it out, or hold out rows: `--set data.validation=0.2`",
-    ];
     check(
         "[data]\nsource = \"csv\"\npath = \"a\"\ntarget = 0\ngroup = \"patient\"\nhold_out = \"last\"",
         &[
@@ -361,9 +357,15 @@ fn keys_that_do_not_go_together_are_refused() {
     };
     marks("[-999]", "`data.missing[0]` must be a string, found `-999`");
     marks("[\" \"]", "`data.missing` must be texts, such as [\"-999\"]");
-    for held_out in ["validation = 0.0", "validation_path = \"b\""] {
+    let nothing_held_out =
+        "`data.group` has no effect, since no rows of `data.path` are held out, in my.toml:5";
+    for (held_out, to_hold_out) in [
+        ("validation = 0.0", "rows: `--set data.validation=0.2`"),
+        ("validation_path = \"b\"", "rows to test on: `--set data.test=0.2`"),
+    ] {
         let csv = "[data]\nsource = \"csv\"\npath = \"a\"\ntarget = 0\ngroup = \"patient\"\n";
-        check(&format!("{csv}{held_out}"), &nothing_held_out);
+        let help = format!("help: leave it out, or hold out {to_hold_out}");
+        check(&format!("{csv}{held_out}"), &[nothing_held_out, &help]);
     }
     check(
         "[data]\npath = \"a.csv\"\n[optimizer]\nmomentum = 0.9",
