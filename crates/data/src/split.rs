@@ -33,6 +33,14 @@ impl Fractions {
         }
     }
 
+    /// Holds nothing out for a split that has samples of its own.
+    pub fn unless_there(self, has_validation: bool, has_test: bool) -> Self {
+        Self {
+            validation: if has_validation { 0.0 } else { self.validation },
+            test: if has_test { 0.0 } else { self.test },
+        }
+    }
+
     /// The fraction to validate on of what is left without the samples to test on.
     pub(crate) fn validation_of_rest(self) -> f64 {
         self.validation / (1.0 - self.test)

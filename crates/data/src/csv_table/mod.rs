@@ -48,7 +48,8 @@ pub use self::{
 ///
 /// Where a file is a pipe, cannot be read, or is not a valid table of samples.
 pub fn read_csv(options: &CsvOptions, seed: u64) -> Result<TableSplits, DataError> {
-    Fractions { validation: options.validation, test: options.test }.check()?;
+    let fractions = Fractions { validation: options.validation, test: options.test };
+    fractions.check()?;
     let files = [
         slice::from_ref(&options.path),
         options.validation_path.as_slice(),
@@ -60,11 +61,8 @@ pub fn read_csv(options: &CsvOptions, seed: u64) -> Result<TableSplits, DataErro
     let schema = schema::infer(options)?;
     let records = records::read(options, &schema)?;
 
-    let unless = |path: &Option<PathBuf>, share: f64| if path.is_some() { 0.0 } else { share };
-    let fractions = Fractions {
-        validation: unless(&options.validation_path, options.validation),
-        test: unless(&options.test_path, options.test),
-    };
+    let fractions =
+        fractions.unless_there(options.validation_path.is_some(), options.test_path.is_some());
     let (classes, groups) = (records.classes(), records.groups.as_deref());
     let parts = split::hold_out_rows(options.hold_out, &classes, groups, fractions, seed)?;
 

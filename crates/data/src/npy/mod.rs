@@ -68,7 +68,8 @@ impl NpyOptions {
 ///
 /// Where a file is missing, damaged, or does not fit the others; names it, and the row.
 pub fn read_npy(options: &NpyOptions, seed: u64) -> Result<TableSplits, DataError> {
-    Fractions { validation: options.validation, test: options.test }.check()?;
+    let fractions = Fractions { validation: options.validation, test: options.test };
+    fractions.check()?;
     let folder = Folder::open(&options.path)?;
     let arrays =
         find_pair(&folder, "")?.ok_or_else(|| folder.missing(&["features.npy".to_owned()]))?;
@@ -81,11 +82,7 @@ pub fn read_npy(options: &NpyOptions, seed: u64) -> Result<TableSplits, DataErro
     let files: [Vec<PathBuf>; 3] = [vec![arrays[0].clone()], of(&validation), of(&test)];
     let shared = shared::find_files(shared::OF_A_FOLDER, files.each_ref().map(Vec::as_slice));
 
-    let unless = |files: &Option<_>, share: f64| if files.is_some() { 0.0 } else { share };
-    let fractions = Fractions {
-        validation: unless(&validation, options.validation),
-        test: unless(&test, options.test),
-    };
+    let fractions = fractions.unless_there(validation.is_some(), test.is_some());
     let ignored = ignored(options, [validation.is_some(), test.is_some()]);
     let parts = split::hold_out_rows(options.hold_out, &samples.labels, None, fractions, seed)?;
     let preprocessing = learn(&samples, &parts.train, &plan);

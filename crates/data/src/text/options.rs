@@ -32,10 +32,8 @@ pub struct TextOptions {
 impl TextOptions {
     /// What is held out of the text itself, for splits that have no text of their own.
     pub(super) fn fractions(&self, has_validation: bool, has_test: bool) -> Fractions {
-        Fractions {
-            validation: if has_validation { 0.0 } else { self.validation },
-            test: if has_test { 0.0 } else { self.test },
-        }
+        let Self { validation, test, .. } = *self;
+        Fractions { validation, test }.unless_there(has_validation, has_test)
     }
 }
 

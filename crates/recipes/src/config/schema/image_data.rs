@@ -153,10 +153,8 @@ impl ImageData {
 
     /// What is held out of the training split for splits that the data do not have.
     pub(crate) fn fractions(&self, has_validation: bool, has_test: bool) -> Fractions {
-        Fractions {
-            validation: if has_validation { 0.0 } else { self.validation.unwrap_or(HELD_OUT) },
-            test: if has_test { 0.0 } else { self.test },
-        }
+        let validation = self.validation.unwrap_or(HELD_OUT);
+        Fractions { validation, test: self.test }.unless_there(has_validation, has_test)
     }
 
     /// The shape to resize images of `shape` to; networks take square ones.
