@@ -94,7 +94,7 @@ fn train(
     let loader = ImageLoader::new(Arc::new(images), batching, Residency::Auto, 0, device)?;
     let adam = OptimizerConfig::new(OptimizerKind::Adam, 1e-3);
     let mut config = TrainerConfig::new(adam, epochs, loader.steps_per_epoch());
-    config.groups = groups;
+    config.parameter_groups = groups;
     let mut silent = |_: &Event| Ok(());
     let mut trainer = Trainer::new(network, config, device, &mut silent, Stop::default())?;
     while let Some(epoch) = trainer.next_epoch() {

@@ -6,7 +6,7 @@
 //!
 //! It stops in the middle, as by Ctrl-C, and resumes.
 
-#![allow(clippy::print_stdout)] // A program's result.
+#![allow(clippy::print_stdout, clippy::print_stderr)] // A program's result, and what to do.
 
 use std::path::{Path, PathBuf};
 
@@ -73,8 +73,9 @@ fn main() -> anyhow::Result<()> {
     let folder = tempfile::tempdir()?;
     stop_and_resume(folder.path()).inspect_err(|error| {
         // Errors of the trainer know what to do.
-        let help = error.downcast_ref::<TrainError>().and_then(TrainError::help);
-        println!("{}", help.map(|help| format!("help: {help}")).unwrap_or_default());
+        if let Some(help) = error.downcast_ref::<TrainError>().and_then(TrainError::help) {
+            eprintln!("help: {help}");
+        }
     })
 }
 

@@ -14,14 +14,16 @@ use backend::{Selected, device};
 use data::image_folder::decode_image;
 use inference::{Model, Prediction};
 
+const USAGE: &str = "usage: predict_image MODEL.safetensors PICTURE...";
 /// How many of the most probable classes are printed.
 const NAMED: usize = 3;
 
 fn main() -> anyhow::Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [model, pictures @ ..] = arguments.as_slice() else {
-        bail!("usage: predict_image MODEL.safetensors PICTURE...");
-    };
+    let [model, pictures @ ..] = arguments.as_slice() else { bail!(USAGE) };
+    if pictures.is_empty() {
+        bail!(USAGE);
+    }
     for (picture, classes) in pictures.iter().zip(classify(model, pictures)?) {
         println!("{picture}: {classes}");
     }

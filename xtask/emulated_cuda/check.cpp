@@ -1,6 +1,7 @@
 // Whether the emulated device multiplies as NVIDIA describes it: a kernel with PTX as CubeCL writes it
 // against plain sums. Of what a thread has of a matrix, the places are written out here as in the PTX ISA.
-// And whether a program may end while another thread launches kernels, as CubeCL's does.
+// Whether it refuses launches that a GPU does. And whether a program may end while another thread
+// launches kernels, as CubeCL's does.
 
 #include <atomic>
 #include <cmath>
@@ -134,6 +135,10 @@ int main() {
     if (launch() != 0) return 1;
 
     int wrong = 0;
+    const unsigned refused[][2][3] = {{{1, 65536, 1}, {32, 1, 1}}, {{1, 0, 1}, {32, 1, 1}}, {{1, 1, 1}, {8, 1, 65}}};
+    for (auto& [grid, block] : refused)
+        wrong += cuLaunchKernel(kernel, grid[0], grid[1], grid[2], block[0], block[1], block[2], 1040, nullptr,
+                                arguments, nullptr) == 0;
     for (int row = 0; row < 16; ++row) {
         for (int column = 0; column < 8; ++column) {
             float sum = 0, sum_of_tf32 = 1;

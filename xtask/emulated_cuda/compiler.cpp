@@ -200,7 +200,8 @@ int nvrtcCompileProgram(Program* program, int count, const char* const* options)
                      (stem + ".cpp").c_str(), program->log.c_str());
         return COMPILATION;
     }
-    std::string command = "g++ -std=c++17 -O1 -w -fPIC -shared -fno-strict-aliasing -I" + folder +
+    std::string command = "g++ -std=c++17 -O1 -w -fPIC -shared -fno-strict-aliasing -fsanitize=alignment "
+                          "-fsanitize-undefined-trap-on-error -I" + folder +
                           "/include -o " + own + ".so " + stem + ".cpp -L" + folder +
                           " -lcuda > " + own + ".log 2>&1";
     int status = std::system(command.c_str());

@@ -137,8 +137,8 @@ int cuDeviceTotalMem_v2(size_t* bytes, int) { return *bytes = MEMORY, SUCCESS; }
 int cuDeviceGetAttribute(int* value, int attribute, int) {
     static const std::map<int, int> known = {
         {1, MOST_THREADS},                   // threads in a block
-        {2, 1024}, {3, 1024}, {4, 64},       // a block's dimensions
-        {5, 0x7fffffff}, {6, 65535}, {7, 65535},  // a grid's
+        {2, MOST_THREADS_ALONG[0]}, {3, MOST_THREADS_ALONG[1]}, {4, MOST_THREADS_ALONG[2]},
+        {5, MOST_BLOCKS[0]}, {6, MOST_BLOCKS[1]}, {7, MOST_BLOCKS[2]},
         {10, WARP},
         {16, 132},                           // multiprocessors
         {75, architecture() / 10}, {76, architecture() % 10},
@@ -237,7 +237,12 @@ int cuLaunchKernel(const Kernel* kernel, unsigned grid_x, unsigned grid_y, unsig
                    unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
                    void*, void** arguments, void**) {
     Turn turn(one_at_a_time);
-    if (block_x * block_y * block_z > MOST_THREADS || shared_bytes > SHARED_BYTES)
+    auto fits = [](uint64_t x, uint64_t y, uint64_t z, const unsigned (&most)[3]) {
+        return 0 < x && x <= most[0] && 0 < y && y <= most[1] && 0 < z && z <= most[2];
+    };
+    if (!fits(grid_x, grid_y, grid_z, MOST_BLOCKS) ||
+        !fits(block_x, block_y, block_z, MOST_THREADS_ALONG) ||
+        uint64_t(block_x) * block_y * block_z > MOST_THREADS || shared_bytes > SHARED_BYTES)
         return INVALID_VALUE;
     ++counts.launches;
     if (is_idle()) return SUCCESS;

@@ -22,6 +22,8 @@
 #include <string>
 
 constexpr unsigned MOST_THREADS = 1024;
+constexpr unsigned MOST_THREADS_ALONG[] = {1024, 1024, 64};
+constexpr unsigned MOST_BLOCKS[] = {0x7fffffff, 65535, 65535};
 constexpr unsigned WARP = 32;
 constexpr unsigned SHARED_BYTES = 227 * 1024;
 

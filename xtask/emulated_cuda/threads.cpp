@@ -116,7 +116,7 @@ bool release_from_barriers(unsigned first, unsigned last) {
 // goes from the last to the first, so that a value that is read before another thread has written it is
 // seen whichever of the two comes first.
 unsigned in_order(unsigned i, unsigned first, unsigned last) {
-    return blockIdx.x % 2 ? first + (last - 1 - i) : i;
+    return (blockIdx.x + blockIdx.y + blockIdx.z) % 2 ? first + (last - 1 - i) : i;
 }
 
 // Runs a warp's threads until each waits for the block, for a barrier, for others of the warp that do so,

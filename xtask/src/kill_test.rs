@@ -123,7 +123,7 @@ fn run_to_the_end(
                 kills += 1;
                 tally.kills += 1;
                 tally.before_run += usize::from(!folder.join("run/config.toml").exists());
-                tally.before_checkpoint += usize::from(!folder.join("run/checkpoints").exists());
+                tally.before_checkpoint += usize::from(newest_checkpoint(folder) == 0);
                 continue;
             }
         }

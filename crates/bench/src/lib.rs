@@ -26,8 +26,8 @@ mod run;
 /// Whether the backend is a GPU's, which computes asynchronously.
 const ON_GPU: bool = !backend::device::COMPUTES_AT_ONCE;
 /// The first steps of a round on a GPU are not timed, ours and a peer's: the trainer waits for the
-/// device after each of its first three updates, and PyTorch looks for the fastest convolutions.
-const WARM: u64 = if ON_GPU { 3 } else { 0 };
+/// device after each, and PyTorch looks for the fastest convolutions.
+const WARM: u64 = if ON_GPU { training::TUNING_UPDATES } else { 0 };
 
 pub use crate::{
     case::{CASES, Case},

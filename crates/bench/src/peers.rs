@@ -11,16 +11,17 @@ const EXCHANGE: &str = include_str!("../peers/exchange.py");
 const PYTORCH: &str = include_str!("../peers/pytorch.py");
 const TENSORFLOW: &str = include_str!("../peers/tensorflow.py");
 
-/// Looks for modules without importing them, which would take seconds, and for a compiler with what
-/// it needs to build a module.
+/// Looks for modules without importing them, which would take seconds, and for a compiler and what it
+/// needs to build a module.
 const LOOK: &str = "from importlib.util import find_spec
 from os.path import exists
 from shutil import which
 from sysconfig import get_path
 import json, sys
 found = [name for name in sys.argv[1:] if find_spec(name)]
-compiles = which('g++') and exists(get_path('include') + '/Python.h')
-print(json.dumps(found + ['g++'] if compiles else found))";
+if which('g++'): found.append('g++')
+if exists(get_path('include') + '/Python.h'): found.append('Python.h')
+print(json.dumps(found))";
 
 /// Fails where PyTorch has no GPU.
 const LOOK_FOR_GPU: &str = "import torch
@@ -61,7 +62,7 @@ pub(crate) const STEP_PYTORCH_ONLY: &[Peer] =
 #[derive(Debug)]
 pub struct Peers {
     python: String,
-    /// Modules, and `g++` if that is there; none where Python does not run.
+    /// Modules, and of `g++` and `Python.h` what is there; none where Python does not run.
     found: Option<Vec<String>>,
     /// Whether there is a PyTorch that cannot compute where ours does.
     lacks_gpu: bool,
@@ -141,7 +142,7 @@ impl Peers {
         let needs: &[&'static str] = match peer {
             Tensorflow => &["numpy", "safetensors", "tensorflow", "keras"],
             // On a GPU it may have another compiler; where it has none, that is its error.
-            PytorchCompiled if !ON_GPU => &["numpy", "safetensors", "torch", "g++"],
+            PytorchCompiled if !ON_GPU => &["numpy", "safetensors", "torch", "g++", "Python.h"],
             _ => &["numpy", "safetensors", "torch"],
         };
         needs.iter().copied().filter(|need| !self.found.iter().flatten().any(|found| found == need))
@@ -196,18 +197,18 @@ mod tests {
             Peers { python: "py".to_owned(), found, lacks_gpu: false, scripts }.missing()
         };
         let check = |found, expected: Option<&str>| assert_eq!(told(found).as_deref(), expected);
-        check("numpy safetensors torch g++ tensorflow keras", None);
+        check("numpy safetensors torch g++ Python.h tensorflow keras", None);
         if ON_GPU {
             return; // TensorFlow runs on the CPU only, and PyTorch may have another compiler
         }
         check(
-            "numpy torch g++ tensorflow keras",
+            "numpy torch g++ Python.h tensorflow keras",
             Some("`py` lacks `safetensors`; not measured: PyTorch, compiled PyTorch, TensorFlow"),
         );
         check(
-            "numpy safetensors torch",
+            "numpy safetensors torch g++",
             Some(
-                "`py` lacks `g++`, `tensorflow`, `keras`; not measured: compiled PyTorch, TensorFlow",
+                "`py` lacks `Python.h`, `tensorflow`, `keras`; not measured: compiled PyTorch, TensorFlow",
             ),
         );
     }

@@ -35,9 +35,10 @@ pub struct SharedFiles {
 }
 
 impl SharedFiles {
-    /// What to tell the user who measures nonetheless.
+    /// What to tell the user where splits that share files are not refused.
     pub fn note(&self) -> String {
-        format!("{self}; results there look better than they are")
+        let refused = if self.are_most() { ", and a run that begins refuses them" } else { "" };
+        format!("{self}; results there look better than they are{refused}")
     }
 
     /// Whether these are so many that the later split measures what was learnt by heart.
@@ -165,10 +166,11 @@ mod tests {
         let told = "1 of the 3 files read for the validation split are the same as files read for the \
                     training split, such as `v2`, which is the same as `t2`";
         assert_eq!(shared[0].to_string(), told);
-        assert!(shared[0].note().starts_with(told));
+        assert_eq!(shared[0].note(), format!("{told}; results there look better than they are"));
         assert!(refuse_shared(&shared).is_ok());
 
         let shared = find(&third, &[file("x1", Some("d")), file("x2", None)]);
+        assert!(shared[1].note().ends_with(" than they are, and a run that begins refuses them"));
         let error = refuse_shared(&shared).unwrap_err();
         assert!(error.to_string().contains("`x1`, which is the same as `v3`"), "{error}");
         assert!(error.help().unwrap().contains("the test split"));

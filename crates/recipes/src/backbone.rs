@@ -169,15 +169,14 @@ impl Model {
     /// device, where nothing is random. Notes it if only their total size prevents that.
     pub(crate) fn keeps(
         &self,
-        frozen_blocks: usize,
-        shape: &[usize],
+        shape: [usize; 3],
         images: usize,
         residency: Residency,
         notes: &mut Vec<String>,
     ) -> bool {
         let values = shape.iter().product::<usize>();
         let bytes = images.saturating_mul(values * size_of::<f32>());
-        if frozen_blocks == 0 || values > self.most_kept {
+        if values > self.most_kept {
             return false;
         }
         let fits = residency == Residency::Device || bytes <= MOST_KEPT_BYTES;
@@ -239,17 +238,16 @@ mod tests {
             fine_tune_factor: 0.1,
             most_kept: 100_000,
         };
-        let check = |frozen, shape: &[usize], images, residency, expected, noted: usize| {
+        let check = |shape: [usize; 3], images, residency, expected, noted: usize| {
             let mut notes = Vec::new();
-            let keeps = model.keeps(frozen, shape, images, residency, &mut notes);
+            let keeps = model.keeps(shape, images, residency, &mut notes);
             assert_eq!((keeps, notes.len()), (expected, noted), "{images} of {shape:?}: {notes:?}");
         };
         let shape = [512, 7, 7]; // 100 kB an image
-        check(5, &shape, 40_000, Residency::Auto, true, 0);
-        check(5, &shape, 50_000, Residency::Auto, false, 1);
-        check(5, &shape, 50_000, Residency::Host, false, 1);
-        check(5, &shape, 50_000, Residency::Device, true, 0);
-        check(0, &shape, 10, Residency::Auto, false, 0);
-        check(4, &[512, 14, 15], 10, Residency::Auto, false, 0);
+        check(shape, 40_000, Residency::Auto, true, 0);
+        check(shape, 50_000, Residency::Auto, false, 1);
+        check(shape, 50_000, Residency::Host, false, 1);
+        check(shape, 50_000, Residency::Device, true, 0);
+        check([512, 14, 15], 10, Residency::Auto, false, 0);
     }
 }

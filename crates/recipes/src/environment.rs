@@ -1,10 +1,13 @@
 //! Where a run ran: `environment.json`.
 
-use std::path::{Path, PathBuf};
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use crate::record;
+use crate::{ExitCode, Failure, run_directory::ENVIRONMENT};
 
 /// The commit that was built, or `unknown`.
 pub const COMMIT: &str = env!("BUILD_COMMIT");
@@ -13,7 +16,7 @@ pub const COMMIT: &str = env!("BUILD_COMMIT");
 const BURN: &str = "0.21.0";
 
 /// Hashes by which data are recognised.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DataHashes {
     /// Of all samples, and of the split that each is in: by it `resume` and `eval` know them.
     #[serde(rename = "data")]
@@ -23,20 +26,21 @@ pub struct DataHashes {
     pub source: Option<String>,
 }
 
-/// Versions, machine and command of a run.
-#[derive(Debug, Serialize)]
+/// Versions, machine and command of a run. Read back, what was not recorded is empty.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct Environment {
-    version: &'static str,
-    burn: &'static str,
-    commit: &'static str,
-    backend: &'static str,
-    device: String,
+    version: String,
+    burn: String,
+    commit: String,
+    backend: String,
+    pub(crate) device: String,
     #[serde(flatten)]
-    data: DataHashes,
+    pub(crate) data: Option<DataHashes>,
     ranks: usize,
     threads: usize,
-    operating_system: &'static str,
-    architecture: &'static str,
+    operating_system: String,
+    architecture: String,
     optimized: bool,
     /// That which the run began with. Invalid Unicode is replaced.
     command_line: Vec<String>,
@@ -44,8 +48,8 @@ pub(crate) struct Environment {
     #[serde(skip_serializing_if = "Option::is_none")]
     resumed_by: Option<Vec<String>>,
     /// The folder in which the last command was given, from which relative paths count; none if unknown.
-    folder: Option<PathBuf>,
-    started: String,
+    pub(crate) folder: Option<PathBuf>,
+    pub(crate) started: String,
 }
 
 impl Environment {
@@ -53,16 +57,16 @@ impl Environment {
         let arguments = std::env::args_os();
         let command_line = arguments.map(|argument| argument.to_string_lossy().into_owned());
         Self {
-            version: env!("CARGO_PKG_VERSION"),
-            burn: BURN,
-            commit: COMMIT,
-            backend: backend::NAME,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            burn: BURN.to_owned(),
+            commit: COMMIT.to_owned(),
+            backend: backend::NAME.to_owned(),
             device: device.to_owned(),
-            data: data.clone(),
+            data: Some(data.clone()),
             ranks,
             threads: backend::device::threads(),
-            operating_system: std::env::consts::OS,
-            architecture: std::env::consts::ARCH,
+            operating_system: std::env::consts::OS.to_owned(),
+            architecture: std::env::consts::ARCH.to_owned(),
             optimized: !cfg!(debug_assertions),
             command_line: command_line.collect(),
             resumed_by: None,
@@ -71,21 +75,51 @@ impl Environment {
         }
     }
 
-    /// The same of a run that is resumed.
-    pub(crate) fn resuming(mut self, run: &Path) -> Self {
-        if let Some(first) = record::command_line(run) {
-            self.resumed_by = Some(std::mem::replace(&mut self.command_line, first));
+    /// That of a run, when it was started or last resumed; none where the file is not there.
+    ///
+    /// # Errors
+    ///
+    /// Where it cannot be read.
+    pub(crate) fn of(run: &Path) -> Result<Option<Self>, Failure> {
+        let path = run.join(ENVIRONMENT);
+        let damaged = |reason: String| {
+            Failure::new(
+                ExitCode::UserData,
+                format!("`{}` cannot be read: {reason}", path.display()),
+                "restore the file; a run without it can be resumed, but not evaluated on its own data",
+            )
+        };
+        match fs::read(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(damaged(error.to_string())),
+            Ok(bytes) => {
+                serde_json::from_slice(&bytes).map(Some).map_err(|error| damaged(error.to_string()))
+            }
         }
-        self
     }
 
-    /// What the user should know where the steps so far of a run, if any, were computed on another kind
-    /// of device.
-    pub(crate) fn note_on_steps_before(&self, run: &Path) -> Option<String> {
-        let [backend, device] = record::device_of(run)?;
+    /// The same of a run that is resumed.
+    ///
+    /// - `before`: when the run was started or last resumed
+    pub(crate) fn resuming(self, before: Option<&Self>) -> Self {
+        match before {
+            None => self,
+            Some(before) => Self {
+                resumed_by: Some(self.command_line),
+                command_line: before.command_line.clone(),
+                ..self
+            },
+        }
+    }
+
+    /// What the user should know where the steps so far of a run were computed on another kind of device.
+    ///
+    /// - `before`: when the run was started or last resumed
+    pub(crate) fn note_on_steps_before(&self, before: &Self) -> Option<String> {
+        let Self { backend, device, .. } = before;
         // A processor's name ends with the number of its threads, on which no result depends.
         let kind = |device: &str| device.split(" (").next().map(str::to_owned);
-        (backend != self.backend || kind(&device) != kind(&self.device)).then(|| {
+        (backend != &self.backend || kind(device) != kind(&self.device)).then(|| {
             format!(
                 "the steps so far were computed on {device} by the backend `{backend}`; rounding may \
                  differ here, and the summary will name only this device"
@@ -94,26 +128,40 @@ impl Environment {
     }
 }
 
+/// One with these values.
+#[cfg(test)]
+pub(crate) fn example(values: &serde_json::Value) -> Environment {
+    Environment::deserialize(values).unwrap()
+}
+
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
-    use crate::run_directory::ENVIRONMENT;
 
     #[test]
     fn another_device_is_noted_and_another_number_of_threads_is_none() {
         let data = DataHashes { samples: String::new(), source: None };
-        let run = tempfile::tempdir().unwrap();
-        let note = |before: &str| {
-            let before = serde_json::json!({"backend": backend::NAME, "device": before});
-            fs::write(run.path().join(ENVIRONMENT), before.to_string()).unwrap();
-            Environment::new("A CPU (2 threads)", &data, 1).note_on_steps_before(run.path())
-        };
+        let on = |device: &str| Environment::new(device, &data, 1);
+        let note = |before: &str| on("A CPU (2 threads)").note_on_steps_before(&on(before));
         assert_eq!(note("A CPU (16 threads)"), None);
         assert!(note("A GPU").unwrap().starts_with("the steps so far were computed on A GPU by "));
-        fs::remove_file(run.path().join(ENVIRONMENT)).unwrap();
-        assert_eq!(Environment::new("A CPU", &data, 1).note_on_steps_before(run.path()), None);
+    }
+
+    #[test]
+    fn what_was_written_is_read_and_what_is_damaged_is_refused() {
+        let run = tempfile::tempdir().unwrap();
+        let written = |text: &str| {
+            fs::write(run.path().join(ENVIRONMENT), text).unwrap();
+            Environment::of(run.path())
+        };
+        assert!(Environment::of(run.path()).unwrap().is_none());
+        let data = DataHashes { samples: "a hash".to_owned(), source: None };
+        let environment = Environment::new("A CPU", &data, 1);
+        let read = written(&serde_json::to_string(&environment).unwrap()).unwrap().unwrap();
+        assert_eq!((read.data, read.command_line), (Some(data), environment.command_line));
+        assert_eq!(written(r#"{"device": "A CPU"}"#).unwrap().unwrap().data, None);
+        let message = written(r#"{"device": "#).unwrap_err().to_string();
+        assert!(message.contains("environment.json` cannot be read: EOF"), "{message}");
     }
 
     #[test]

@@ -5,8 +5,8 @@ use std::{path::Path, sync::Arc, time::Instant};
 use backend::{Backend, NAME, arithmetic};
 use burn::tensor::Tensor;
 use data::{
-    Batching, DataError, ImageLoader, ImagePreprocessing, ImageShape, ImageSource, Residency,
-    Table, TableBatch, TableLoader, Targets, Task,
+    Batching, DataError, ImageLoader, ImagePreprocessing, ImageSource, Residency, Table,
+    TableBatch, TableLoader, Targets, Task,
     augment::{AugmentOptions, Augmentation, Augmented},
 };
 use models::{Pass, Vgg, weights};
@@ -33,15 +33,14 @@ pub(crate) struct Frozen<B: Backend> {
 }
 
 impl<B: Backend> Frozen<B> {
+    /// - `shape`: of an image's features, `[channels, height, width]`
     pub(crate) fn new(
         network: Vgg<B>,
+        shape: [usize; 3],
         preprocessing: ImagePreprocessing,
         device: &B::Device,
     ) -> Self {
-        let ImageShape { channels, height, width } = preprocessing.shape();
-        let image = Tensor::zeros([1, channels, height, width], device);
-        let [_, channels, height, width] = network.forward(image, &mut Pass::evaluation()).dims();
-        let (shape, hash) = ([channels, height, width], hash_of(&network));
+        let hash = hash_of(&network);
         Self { network, preprocessing, shape, hash, device: device.clone() }
     }
 
@@ -143,14 +142,20 @@ impl<B: Backend> Frozen<B> {
         let images_before = |batch: usize| loader.samples().min(batch * IMAGES_AT_A_TIME);
         let of = images_before(own.end) - images_before(own.start);
         let mut features = Vec::new();
+        let mut read = |computed: Tensor<B, 4>| features.extend(computed.into_data().iter::<f32>());
         let mut done = 0;
+        // A GPU goes on with the next batch while one is read.
+        let mut computed = None;
         for batch in loader.batches(0, own.start).take(own.len()) {
             let images = augmentation.normalise(batch?.images);
             done += images.dims()[0];
-            features.extend(self.forward(images).into_data().iter::<f32>());
+            if let Some(before) = computed.replace(self.forward(images)) {
+                read(before);
+            }
             start.prepare("computing features", done, of);
             start.stop_if_asked()?;
         }
+        computed.into_iter().for_each(read);
         Ok(features)
     }
 

@@ -37,13 +37,17 @@ pub(crate) struct MemoryBytes {
 }
 
 impl MemoryBytes {
+    /// The copies of the network.
+    fn network(&self) -> usize {
+        self.weights + self.gradients + self.optimizer + self.average + self.best
+    }
+
     /// What makes the largest part smaller, where a device with so many bytes lacks memory: the copies
     /// of the network, what it keeps of the samples, or the data.
     pub(crate) fn advice(&self, available: Option<u64>) -> Option<String> {
         let available = available.filter(|&available| self.total as u64 > available)?;
-        let Self { weights, gradients, optimizer, average, best, activations, data, .. } = *self;
-        let network = weights + gradients + optimizer + average + best;
-        let (name, help) = if network >= activations.max(data) {
+        let Self { activations, data, .. } = *self;
+        let (name, help) = if self.network() >= activations.max(data) {
             (
                 "the network, of which there are several copies",
                 "choose a smaller one, or for images a smaller `data.size`; `optimizer.kind = \"sgd\"` \
@@ -100,9 +104,7 @@ impl Footprint<'_> {
             program: PROGRAM_BYTES,
             total: 0,
         };
-        let MemoryBytes { weights, gradients, optimizer, average, best, activations, .. } = memory;
-        let network = weights + gradients + optimizer + average + best;
-        memory.total = network + activations + memory.data + memory.program;
+        memory.total = memory.network() + memory.activations + memory.data + memory.program;
         memory
     }
 

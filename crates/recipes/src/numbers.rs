@@ -85,7 +85,16 @@ pub(crate) fn is_share(name: &str) -> bool {
 
 /// The name of a metric in a sentence: `test macro F1` of `test_macro_f1`.
 pub(crate) fn in_words(metric: &str) -> String {
-    metric.replace('_', " ").replace("f1", "F1")
+    let word = |word| match word {
+        "f1" => "F1",
+        "r2" => "R²",
+        "rmse" => "RMSE",
+        "mae" => "MAE",
+        "roc" => "ROC",
+        "auc" => "AUC",
+        word => word,
+    };
+    metric.split('_').map(word).collect::<Vec<_>>().join(" ")
 }
 
 /// Metrics, the loss first, the others by name.

@@ -10,7 +10,8 @@ use data::image_folder::training_folder;
 use crate::{
     ExitCode, Failure,
     config::SettingsLayer,
-    record::{config_of, folder_of},
+    environment::Environment,
+    record::config_of,
     run_directory::{CONFIG, ENVIRONMENT, INITIAL},
     settings::{WEIGHTS, names_a_file},
     shell::quoted_path,
@@ -40,7 +41,7 @@ pub(crate) fn document(run: &Path, config: &str) -> SettingsLayer {
 
 /// The paths, by key, that lead nowhere from here but to a file from where the run was started.
 pub(crate) fn moved(run: &Path, config: &SettingsLayer) -> Vec<(String, String)> {
-    let Some(folder) = folder_of(run) else { return Vec::new() };
+    let Some(folder) = last_in(run) else { return Vec::new() };
     let moved = |key: &str| {
         let path = named(config, key).filter(|path| path.is_relative() && !path.exists())?;
         let path = folder.join(path);
@@ -48,6 +49,12 @@ pub(crate) fn moved(run: &Path, config: &SettingsLayer) -> Vec<(String, String)>
         Some((key.to_owned(), path.to_owned()))
     };
     PATHS.into_iter().chain([CACHE]).filter_map(moved).collect()
+}
+
+/// The folder in which a run was started or last resumed, if recorded. What else reads a damaged record says
+/// so.
+fn last_in(run: &Path) -> Option<PathBuf> {
+    Environment::of(run).ok()??.folder
 }
 
 /// Settings of [`moved`] paths.
@@ -90,7 +97,7 @@ pub(crate) fn of_same_name(run: &Path) -> Option<Failure> {
 /// The data here that have the name of a run's own and are others, and what to do to have those.
 fn same_name(run: &Path) -> Option<(PathBuf, String)> {
     let config = document(run, &config_of(run).ok()?);
-    let last_in = folder_of(run)?;
+    let last_in = last_in(run)?;
     let place = |path: &Path| fs::canonicalize(path).ok();
     let here = named(&config, DATA).filter(|path| path.is_relative())?;
     let there = last_in.join(&here);

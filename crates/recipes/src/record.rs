@@ -13,9 +13,9 @@ use training::{EndStatus, Metrics, ScheduleKind};
 
 use crate::{
     ExitCode, Failure, Summary,
-    environment::DataHashes,
+    environment::Environment,
     numbers::{counted, grouped, ordered},
-    run_directory::{CONFIG, ENVIRONMENT, EVENTS, is_in_use},
+    run_directory::{CONFIG, EVENTS, is_in_use},
     settings::leaves,
     shell::quoted_path,
     summary,
@@ -34,8 +34,8 @@ pub(crate) struct Record {
     pub(crate) config: String,
     /// Its values by dotted key.
     pub(crate) settings: BTreeMap<String, Value>,
-    /// `environment.json`; null where there is none.
-    pub(crate) environment: Value,
+    /// `environment.json`; empty where there is none.
+    pub(crate) environment: Environment,
     /// The results of a finished run.
     pub(crate) summary: Option<Summary>,
     /// How long the run is to be.
@@ -68,6 +68,19 @@ pub(crate) struct EarlierLength {
     pub(crate) steps: u64,
     /// The step at which it was resumed.
     pub(crate) until: u64,
+}
+
+/// How a run stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    Finished,
+    /// A process is training it now.
+    InUse,
+    /// By the user.
+    Interrupted,
+    Diverged,
+    /// It failed or was killed.
+    CutShort,
 }
 
 /// How training ended.
@@ -145,7 +158,7 @@ impl Record {
     ///
     /// # Errors
     ///
-    /// Where it is not a run, or its configuration or summary cannot be read.
+    /// Where it is not a run, or one of its files cannot be read.
     pub(crate) fn read(directory: &Path) -> Result<Self, Failure> {
         let config = config_of(directory)?;
         let table: Value = toml::from_str(&config).map_err(|error| {
@@ -159,7 +172,7 @@ impl Record {
             recipe,
             config,
             settings,
-            environment: environment(directory),
+            environment: Environment::of(directory)?.unwrap_or_default(),
             summary: summary::of_finished(directory)?,
             in_use: is_in_use(directory),
             ..Self::default()
@@ -211,6 +224,17 @@ impl Record {
             Line::Warning { message } => self.warnings.push(message),
             Line::End(end) => self.end = Some(end),
             Line::Checkpoint | Line::Other => {}
+        }
+    }
+
+    pub(crate) fn standing(&self) -> Standing {
+        match self.end.map(|end| end.status) {
+            _ if self.summary.is_some() => Standing::Finished,
+            _ if self.in_use => Standing::InUse,
+            Some(EndStatus::Interrupted) => Standing::Interrupted,
+            Some(EndStatus::Diverged) => Standing::Diverged,
+            // It ended without results where these could not be written.
+            Some(EndStatus::Finished | EndStatus::StoppedEarly) | None => Standing::CutShort,
         }
     }
 
@@ -296,41 +320,6 @@ pub(crate) fn wrote_checkpoint(directory: &Path) -> Result<bool, Failure> {
         matches!(serde_json::from_str(line), Ok(Line::Checkpoint | Line::Resume { .. }))
     };
     Ok(events(&directory.join(EVENTS))?.lines().any(is_checkpoint))
-}
-
-/// `environment.json` of a run; null where there is none.
-fn environment(directory: &Path) -> Value {
-    let environment = fs::read(directory.join(ENVIRONMENT));
-    environment.ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
-}
-
-/// The hashes of the data that a run started with, if recorded.
-pub(crate) fn data_hashes(directory: &Path) -> Option<DataHashes> {
-    let environment = environment(directory);
-    let text = |key: &str| environment[key].as_str().map(str::to_owned);
-    Some(DataHashes { samples: text("data")?, source: text("source") })
-}
-
-/// That of the samples.
-pub(crate) fn data_hash(directory: &Path) -> Option<String> {
-    Some(data_hashes(directory)?.samples)
-}
-
-/// The command that a run began with, if recorded.
-pub(crate) fn command_line(directory: &Path) -> Option<Vec<String>> {
-    serde_json::from_value(environment(directory)["command_line"].take()).ok()
-}
-
-/// The backend and the device on which a run was started or last resumed, if recorded.
-pub(crate) fn device_of(directory: &Path) -> Option<[String; 2]> {
-    let environment = environment(directory);
-    let text = |key: &str| Some(environment[key].as_str()?.to_owned());
-    Some([text("backend")?, text("device")?])
-}
-
-/// The folder in which a run was started, if recorded.
-pub(crate) fn folder_of(directory: &Path) -> Option<PathBuf> {
-    Some(environment(directory)["folder"].as_str()?.into())
 }
 
 /// The error for a directory that is not a run.

@@ -79,12 +79,14 @@ impl<'a> Start<'a> {
         let ranks = self.group.share().of;
         let environment = Environment::new(&self.device_name, data, ranks);
         let directory = self.directory.clone();
+        let before = if self.resumes { Environment::of(&directory)? } else { None };
         let mut notes = notes.to_vec();
-        notes.extend(environment.note_on_steps_before(&directory).filter(|_| self.group.leads()));
+        let on_steps = before.as_ref().and_then(|before| environment.note_on_steps_before(before));
+        notes.extend(on_steps.filter(|_| self.group.leads()));
         let files = match (self.group.leads(), self.resumes) {
             (false, _) => None,
             (true, true) => {
-                let environment = environment.resuming(&directory);
+                let environment = environment.resuming(before.as_ref());
                 Some(RunDirectory::reopen(directory, resolved, environment, self.began)?)
             }
             (true, false) => {

@@ -13,9 +13,10 @@ use training::{Event, Group, Observer, Stop};
 
 use crate::{
     ExitCode, Failure,
+    environment::Environment,
     image_set::Progress,
     paths::of_same_name,
-    record::{config_of, data_hash},
+    record::config_of,
     registry::Recipe,
     run_directory::INITIAL,
     settings::{on_other_data, refuse_changed_choices, refuse_changes_of_file},
@@ -160,7 +161,8 @@ impl<'a> Start<'a> {
     /// - `now`: the settings with all choices made
     pub(crate) fn refuse_other_data(&self, data: &str, now: &Value) -> Result<(), Failure> {
         let run = &self.directory;
-        if data_hash(run).is_none_or(|began_with| began_with == data) {
+        let before = Environment::of(run)?.and_then(|environment| environment.data);
+        if before.is_none_or(|began_with| began_with.samples == data) {
             return Ok(());
         }
         let began_with = self.on_file().unwrap_or_default();

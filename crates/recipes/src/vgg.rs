@@ -1,6 +1,6 @@
 //! Transfer learning: a new head on the frozen features of a pretrained VGG network.
 
-use std::sync::Arc;
+use std::{mem, sync::Arc};
 
 use backend::{AutodiffBackend, Backend, Selected, device};
 use burn::{backend::Autodiff, tensor::Tensor};
@@ -56,38 +56,32 @@ fn train<B: AutodiffBackend>(
     config.choose_arithmetic::<B>(device)?;
     let mut images = start.do_first(|progress| ImageSet::read(data, seed, progress))?;
     start.keep_apart(&images.shared)?;
-    let classes = images.classes().to_vec();
 
     // Steps 1 and 2: choose a pretrained backbone, and freeze it.
-    let frozen_blocks = settings.frozen_blocks(&backbone);
     let (frozen, tail) =
         frozen_and_trained::<B>(&config, &backbone, &mut images, &mut start, device)?;
     let preprocessing = frozen.preprocessing.clone();
 
     // Step 3: add a new head.
-    let head = settings.head(&backbone, classes.len());
-    let model = VggClassifier::new(tail, head.init::<B>(seed, device));
+    let mut notes = mem::take(&mut images.notes);
+    notes.extend(note);
+    let Transfer { network, sample, frozen_blocks, frozen_layers, keeps, .. } =
+        Transfer::new(&config, backbone, &images, &mut notes);
+    let model = VggClassifier::new(tail, network.head.init::<B>(seed, device));
     let description = Description {
         recipe: RECIPE.name.to_owned(),
-        architecture: Architecture::Vgg(VggClassifierConfig { features: backbone, head }),
-        classes,
+        architecture: Architecture::Vgg(network),
+        classes: images.classes().to_vec(),
         preprocessing: Preprocessing::Image(preprocessing.clone()),
     };
 
     // The features that cannot change are computed once.
     let loss = ImageLoss::new(&config, &*images.train, device);
-    let samples = images.samples();
-    let mut notes = images.notes;
-    notes.extend(note);
-    notes.extend(config.notes(&*images.train, images.validation.is_some()));
-    let keeps = settings.keeps(frozen_blocks, &frozen.shape, samples, data.residency, &mut notes);
-    let keeps_training = keeps && !changes_images(augment);
-    notes.extend(Model::note_on_kept(data.residency).filter(|_| keeps_training));
     let split = Split {
         images: images.train,
         batching: training.batching(data.order),
         augmentation: Augmentation::new(augment, &preprocessing, seed, device),
-        keeps: keeps_training,
+        keeps: frozen_layers.kept,
     };
     let forward = |images: Tensor<B, 4>| Tensor::from_inner(frozen.forward(images.inner()));
     let (train, note) = frozen.open(split, &forward, data, &mut start)?;
@@ -114,15 +108,11 @@ fn train<B: AutodiffBackend>(
     }
     let interrupt = run.interrupt();
     let trainer_config = config.trainer(train.steps_per_epoch()).validated(validation.is_some());
-    let [channels, size] = [preprocessing.channels, preprocessing.size[0]];
-    let sample = [channels, size, size];
-    let layers = description.architecture.layers(&sample);
-    let kept = matches!(train, Features::Kept { .. });
-    run.freezes(FrozenLayers { count: blocks(&layers, frozen_blocks), kept });
+    run.freezes(frozen_layers);
     let mut trainer_config = run.complete(trainer_config, &description, &sample);
     if settings.fine_tune && frozen_blocks > 0 {
         let prefix = "features".to_owned();
-        trainer_config.groups =
+        trainer_config.parameter_groups =
             vec![ParameterGroup { prefix, learning_rate_factor: settings.fine_tune_factor }];
     }
     let measured = (training.monitor, description.classes.len());
@@ -149,6 +139,45 @@ fn train<B: AutodiffBackend>(
     run.finish(trained, &description, test)
 }
 
+/// What the settings and the pictures of a run make of the network.
+struct Transfer {
+    network: VggClassifierConfig,
+    /// The shape of a picture: `[channels, height, width]`.
+    sample: [usize; 3],
+    frozen_blocks: usize,
+    /// The layers of those blocks, and whether their features of the training pictures are computed once.
+    frozen_layers: FrozenLayers,
+    /// The shape of a picture's features, `[channels, height, width]`.
+    features: [usize; 3],
+    /// Whether those of pictures that are held out are computed once.
+    keeps: bool,
+}
+
+impl Transfer {
+    fn new(
+        config: &ImageConfig<Model>,
+        backbone: VggConfig,
+        images: &ImageSet,
+        notes: &mut Vec<String>,
+    ) -> Self {
+        let ImageConfig { data, augment, model: settings, .. } = config;
+        notes.extend(config.notes(&*images.train, images.validation.is_some()));
+        let sample = [backbone.channels, backbone.size, backbone.size];
+        let frozen_blocks = settings.frozen_blocks(&backbone);
+        let head = settings.head(&backbone, images.classes().len());
+        let network = VggClassifierConfig { features: backbone, head };
+        let layers = Architecture::Vgg(network.clone()).layers(&sample);
+        let count = blocks(&layers, frozen_blocks);
+        let features = network.features.shape_after(frozen_blocks);
+        let keeps =
+            frozen_blocks > 0 && settings.keeps(features, images.samples(), data.residency, notes);
+        let kept = keeps && !changes_images(augment);
+        notes.extend(Model::note_on_kept(data.residency).filter(|_| kept));
+        let frozen_layers = FrozenLayers { count, kept };
+        Self { network, sample, frozen_blocks, frozen_layers, features, keeps }
+    }
+}
+
 /// The pretrained backbone in two: what is frozen, which stays outside the trainer on the backend that
 /// records nothing, and what is trained, which is the last block if that is to be tuned.
 fn frozen_and_trained<B: AutodiffBackend>(
@@ -168,7 +197,7 @@ fn frozen_and_trained<B: AutodiffBackend>(
     let Some(pretrained) = pretrained else {
         let blank = backbone.build::<B::InnerBackend>(&Initializer::blank(device));
         let preprocessing = start.do_first(|progress| images.preprocessing(data, progress))?;
-        let frozen = Frozen::new(blank.split(0).0, preprocessing, device);
+        let frozen = Frozen::new(blank.split(0).0, backbone.shape_after(0), preprocessing, device);
         return Ok((frozen, backbone.init::<B>(training.seed, device)));
     };
     images.notes.extend(pretrained.notes.clone());
@@ -178,7 +207,8 @@ fn frozen_and_trained<B: AutodiffBackend>(
     let (front, tail) = pretrained.network.split(frozen_blocks);
     let recorded = backbone.build::<B>(&Initializer::blank(device)).split(frozen_blocks).1;
     let trained = weights::load(recorded, weights::to_tensors(&tail))?;
-    Ok((Frozen::new(front, preprocessing, device), trained))
+    let shape = backbone.shape_after(frozen_blocks);
+    Ok((Frozen::new(front, shape, preprocessing, device), trained))
 }
 
 /// The backbone; from now on `config` asks for images of the size and colours that it takes, which is
@@ -221,7 +251,7 @@ fn changes_images(augment: &AugmentOptions) -> bool {
 /// Describes a run without training. Weights that would have to be downloaded are not looked at.
 fn plan(mut config: ImageConfig<Model>, progress: &mut Progress<'_>) -> Result<Plan, Failure> {
     let (backbone, note) = fitted_backbone(&mut config)?;
-    let ImageConfig { data, augment, model: settings, training, .. } = &config;
+    let ImageConfig { data, model: settings, training, .. } = &config;
     let images = ImageSet::read(data, training.seed, progress)?;
     refuse_shared(&images.shared)?;
     let mut notes = images.notes.clone();
@@ -230,26 +260,15 @@ fn plan(mut config: ImageConfig<Model>, progress: &mut Progress<'_>) -> Result<P
         let pretrained = Pretrained::<Selected>::open(settings, &backbone, progress, &device)?;
         notes.extend(pretrained.into_iter().flat_map(|pretrained| pretrained.notes));
     }
-
-    let frozen_blocks = settings.frozen_blocks(&backbone);
-    let head = settings.head(&backbone, images.classes().len());
-    let sample = vec![backbone.channels, backbone.size, backbone.size];
-    let network = Architecture::Vgg(VggClassifierConfig { features: backbone, head });
-    let layers = network.layers(&sample);
-    let count = blocks(&layers, frozen_blocks);
-    let features = layers[..count].last().map(|layer| layer.output.as_slice());
     notes.extend(note);
-    notes.extend(config.notes(&*images.train, images.validation.is_some()));
-    let keeps = features.is_some_and(|shape| {
-        settings.keeps(frozen_blocks, shape, images.samples(), data.residency, &mut notes)
-    });
-    let kept = keeps && !changes_images(augment);
-    notes.extend(Model::note_on_kept(data.residency).filter(|_| kept));
+    let Transfer { network, sample, frozen_layers, features, keeps, .. } =
+        Transfer::new(&config, backbone, &images, &mut notes);
 
     let samples = images.train.labels().len();
-    let row = features.map_or(0, |shape| shape.iter().product::<usize>()) + 1; // and the label
+    let row = features.iter().product::<usize>() + 1; // and the label
     let bytes = |split: &Arc<dyn ImageSource>| {
-        let computed_once = if Arc::ptr_eq(split, &images.train) { kept } else { keeps };
+        let is_trained_on = Arc::ptr_eq(split, &images.train);
+        let computed_once = if is_trained_on { frozen_layers.kept } else { keeps };
         if computed_once {
             split.labels().len() * row * size_of::<f32>()
         } else {
@@ -258,9 +277,9 @@ fn plan(mut config: ImageConfig<Model>, progress: &mut Progress<'_>) -> Result<P
     };
     let outline = Outline {
         recipe: RECIPE.name,
-        architecture: network,
-        sample,
-        frozen: FrozenLayers { count, kept },
+        architecture: Architecture::Vgg(network),
+        sample: sample.to_vec(),
+        frozen: frozen_layers,
         samples,
         training,
         trainer: config.trainer(samples.div_ceil(training.batch_size)),

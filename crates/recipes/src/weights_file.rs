@@ -10,7 +10,9 @@ use models::import;
 use store::{StoredTensor, TensorFile};
 
 use crate::{
-    ExitCode, Failure, environment::DataHashes, record::data_hashes, run_directory::MODEL,
+    ExitCode, Failure,
+    environment::{DataHashes, Environment},
+    run_directory::MODEL,
 };
 
 /// Weights, and the description of their network if they are of this project.
@@ -58,7 +60,8 @@ impl WeightsFile {
 ///
 /// - `origin`: the file of the weights
 pub(crate) fn note_on_division(origin: &Path, data: &DataHashes) -> Option<String> {
-    let theirs = data_hashes(origin.parent().filter(|_| origin.is_file())?)?;
+    let run = origin.parent().filter(|_| origin.is_file())?;
+    let theirs = Environment::of(run).ok()??.data?; // a damaged one says nothing of the weights
     let is_same = data.source.is_some() && theirs.source == data.source;
     (is_same && theirs.samples != data.samples).then(|| {
         format!(

@@ -53,8 +53,13 @@ impl NumberType {
 }
 
 impl StoredTensor {
-    /// The tensor with numbers of a type that [can hold them](NumberType::check).
+    /// The tensor with numbers of another type.
+    ///
+    /// # Panics
+    ///
+    /// If that [cannot hold them](NumberType::check).
     pub fn narrowed(&self, numbers: NumberType) -> Narrow {
+        assert!(numbers.check("", self).is_ok(), "the numbers are in the range of {numbers}");
         let (shape, values) = (self.shape(), self.values());
         let whole = |numbers, bytes| Narrow { numbers, shape: shape.to_vec(), bytes, scale: None };
         match (numbers, scaled_dimension(shape)) {
@@ -96,7 +101,8 @@ pub(crate) fn scaled(shape: &[usize], bytes: &[u8], scales: &[f32]) -> Option<Ve
 
 /// The first dimension longer than 1, unless it is the only one or there are no numbers.
 fn scaled_dimension(shape: &[usize]) -> Option<usize> {
-    let first = shape.iter().position(|&size| size > 1)?;
+    // Without this a file may name sizes whose product is 0, and that of the last ones too large.
+    let first = shape.iter().position(|&size| size > 1).filter(|_| !shape.contains(&0))?;
     (shape[first + 1..].iter().product::<usize>() > 1).then_some(first)
 }
 

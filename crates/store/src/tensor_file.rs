@@ -385,6 +385,19 @@ mod tests {
     }
 
     #[test]
+    fn sizes_whose_product_cannot_be_counted_are_no_panic() {
+        let shape = [0, 2, 1 << 40, 1 << 40];
+        let tensor = TensorView::new(Dtype::I8, shape.to_vec(), &[]).unwrap();
+        let scales = TensorView::new(Dtype::F32, vec![0], &[]).unwrap();
+        let tensors = [("a", tensor), ("a.scale", scales)];
+        let bytes = safetensors::serialize(tensors, None).unwrap();
+        let refused = TensorFile::from_bytes(&bytes, "file".as_ref()).unwrap_err();
+        assert!(refused.to_string().contains("`a`"), "{refused}");
+        let empty = StoredTensor::new(shape.to_vec(), Vec::new()).unwrap();
+        assert!(empty.narrowed(NumberType::I8).scale.is_none());
+    }
+
+    #[test]
     fn a_shape_that_does_not_fit_is_refused() {
         assert!(StoredTensor::new(vec![2, 3], vec![0.0; 5]).is_err());
         assert!(StoredTensor::new(vec![usize::MAX, 2], vec![]).is_err());

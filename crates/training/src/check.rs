@@ -29,7 +29,7 @@ impl TrainerConfig {
         let mut found = Mistakes::default();
         self.optimizer.check(&mut found);
         self.schedule.check(self.optimizer.learning_rate, &mut found);
-        for group in &self.groups {
+        for group in &self.parameter_groups {
             let factor = group.learning_rate_factor;
             let key = format!("learning_rate_factor of {}", group.prefix);
             found.at_least_zero(&key, factor);
@@ -216,11 +216,13 @@ mod tests {
             }),
             ("`schedule.gamma` is 2,", |c| c.schedule.gamma = Some(2.0)),
             ("`schedule.threshold` is 1,", |c| c.schedule.threshold = 1.0),
-            ("`learning_rate_factor of backbone` is -1,", |c| c.groups = group(-1.0)),
-            ("`learning_rate_factor of backbone` is NaN,", |c| c.groups = group(f64::NAN)),
+            ("`learning_rate_factor of backbone` is -1,", |c| c.parameter_groups = group(-1.0)),
+            ("`learning_rate_factor of backbone` is NaN,", |c| {
+                c.parameter_groups = group(f64::NAN)
+            }),
             ("`learning_rate_factor of backbone` is 5", |c| {
                 c.optimizer.learning_rate = 1e38;
-                c.groups = group(5.0);
+                c.parameter_groups = group(5.0);
             }),
             ("`training.epochs` is 0,", |c| c.epochs = 0),
             ("`steps_per_epoch` is 0,", |c| c.steps_per_epoch = 0),
@@ -284,7 +286,7 @@ mod tests {
         config.optimizer.epsilon = SMALLEST;
         config.schedule.gamma = Some(1.0);
         config.schedule.div_factor = 1.0;
-        config.groups = group(0.0);
+        config.parameter_groups = group(0.0);
         config.ema = Some(0.0);
         config.max_steps = Some(1);
         config.patience = Some(1);

@@ -16,7 +16,7 @@ pub struct TrainerConfig {
     /// The learning-rate schedule.
     pub schedule: ScheduleConfig,
     /// Parameters with a learning rate of their own; of several groups that match, the first counts.
-    pub groups: Vec<ParameterGroup>,
+    pub parameter_groups: Vec<ParameterGroup>,
     /// Passes over the training data. A resumed run may be given another number of them, as of
     /// `max_steps`, but not one that it has passed; with as many as it has done it ends normally.
     pub epochs: usize,
@@ -92,7 +92,7 @@ impl TrainerConfig {
         Self {
             optimizer,
             schedule: ScheduleConfig::new(ScheduleKind::Constant),
-            groups: Vec::new(),
+            parameter_groups: Vec::new(),
             epochs,
             steps_per_epoch,
             max_steps: None,
@@ -134,8 +134,8 @@ impl TrainerConfig {
     /// The settings on which updates depend, and which therefore a resumed run can't change: by name,
     /// those of the optimizer and of the schedule each.
     pub(crate) fn of_updates(&self) -> BTreeMap<String, Value> {
-        let Self { groups, clip_norm, ema, monitor, minimum_improvement, .. } = self;
-        let groups: Vec<Value> = groups
+        let Self { parameter_groups, clip_norm, ema, monitor, minimum_improvement, .. } = self;
+        let groups: Vec<Value> = parameter_groups
             .iter()
             .map(|group| json!({ group.prefix.as_str(): group.learning_rate_factor }))
             .collect();

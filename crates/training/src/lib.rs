@@ -100,5 +100,5 @@ pub use crate::{
     monitor::Monitor,
     optimizer::{OptimizerConfig, OptimizerKind},
     schedule::{RunLength, ScheduleConfig, ScheduleKind},
-    trainer::{Trained, Trainer},
+    trainer::{TUNING_UPDATES, Trained, Trainer},
 };

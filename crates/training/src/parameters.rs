@@ -53,7 +53,7 @@ impl Parameter {
         }
         let is_empty =
             |prefix: &str| !parameters.iter().any(|known| begins_with(&known.path, prefix));
-        match config.groups.iter().find(|group| is_empty(&group.prefix)) {
+        match config.parameter_groups.iter().find(|group| is_empty(&group.prefix)) {
             None => Ok(parameters),
             Some(group) => Err(TrainError::Config(Mistake {
                 key: "prefix of a parameter group".to_owned(),
@@ -171,7 +171,8 @@ impl<B: Backend> ModuleVisitor<B> for Collect<'_> {
         if let Some(first) = self.places.insert(parameter.id, path.clone()) {
             self.problem.get_or_insert(TrainError::Tied { first, second: path.clone() });
         }
-        let group = self.config.groups.iter().find(|group| begins_with(&path, &group.prefix));
+        let group =
+            self.config.parameter_groups.iter().find(|group| begins_with(&path, &group.prefix));
         self.parameters.push(Parameter {
             path,
             shape: tensor.dims().to_vec(),

@@ -11,7 +11,8 @@
 #define __shared__
 #define __launch_bounds__(threads)
 #define __grid_constant__
-#define __align__(bytes) __attribute__((aligned(bytes)))
+// A GPU reads 16 bytes at once, and wants no more alignment than that.
+#define __align__(bytes) __attribute__((aligned((bytes) > 16 ? 16 : (bytes))))
 
 using size_t = decltype(sizeof 0);
 

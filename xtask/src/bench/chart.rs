@@ -3,7 +3,7 @@
 use anyhow::{Result, anyhow};
 use plotters::prelude::*;
 
-use super::entry::{Entry, is_alone, label, peers};
+use super::entry::{Entry, beside_frameworks, is_alone, label, peers};
 
 /// Pixels.
 const WIDTH: u32 = 860;
@@ -24,8 +24,9 @@ const INK: RGBColor = RGBColor(128, 128, 128);
 /// Every chart that the entries give, with its file's name.
 pub(super) fn all(entries: &[Entry]) -> Result<Vec<(String, String)>> {
     let mut charts = Vec::new();
-    if entries.iter().any(|entry| !entry.peers.is_empty()) {
-        charts.push(("ratios.svg".to_owned(), ratios(entries)?));
+    let compared = beside_frameworks(entries);
+    if !compared.is_empty() {
+        charts.push(("ratios.svg".to_owned(), ratios(&compared)?));
     }
     for series in series(entries) {
         charts.push((format!("{}.svg", series.title()), growth(&series)?));

@@ -62,6 +62,16 @@ pub(super) fn is_alone(entry: &Entry, entries: &[Entry]) -> bool {
     entries.iter().all(|other| other.machine == entry.machine)
 }
 
+/// The entries that frameworks were measured beside, without other ways of ours.
+pub(super) fn beside_frameworks(entries: &[Entry]) -> Vec<Entry> {
+    let mut compared = entries.to_vec();
+    for entry in &mut compared {
+        entry.peers.retain(|peer| !peer.version.is_empty());
+    }
+    compared.retain(|entry| !entry.peers.is_empty());
+    compared
+}
+
 /// The names of all peers, in the order in which they first appear.
 pub(super) fn peers(entries: &[Entry]) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();

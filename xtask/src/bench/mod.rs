@@ -152,7 +152,7 @@ fn update_readme(shell: &Shell, path: &Path, device: &str, table: &str) -> anyho
 
 /// The commit, and whether anything that is built differs from it; results and pages may.
 fn commit(shell: &Shell) -> anyhow::Result<String> {
-    let commit = cmd!(shell, "git rev-parse --short HEAD").quiet().read()?;
+    let commit = cmd!(shell, "git rev-parse HEAD").quiet().read()?;
     let built = ["crates", "xtask", "examples", "Cargo.toml", "Cargo.lock"];
     let results = ":(exclude)crates/bench/results";
     let changed = cmd!(shell, "git status --porcelain -- {built...} {results}").quiet().read()?;

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, fmt::Write as _};
 
 use super::{
-    entry::{Entry, Peer, label, peers, time},
+    entry::{Entry, Peer, beside_frameworks, label, peers, time},
     results::{Machine, Results},
 };
 
@@ -44,8 +44,8 @@ pub(super) fn text(
          A time is the median with its spread, of a step unless stated otherwise. A ratio is the\n\
          peer's time divided by ours: above 1, ours is faster. Peers start from our weights, find our\n\
          batches ready in memory, on a GPU in the GPU's, and their first losses equal ours; our time\n\
-         includes bringing the batches there. On a GPU a peer computes its first losses in f32 and is\n\
-         timed with TF32, which our products on CUDA use too; the first three steps of a round are\n\
+         includes bringing the batches there. On a GPU a peer computes its first losses in f32, a\n\
+         compiled one in TF32, and is timed with TF32, which our products on CUDA use too; the first three steps of a round are\n\
          not timed on either side. The peak is that of products of large matrices by the same\n\
          backend. Operations are counted as plain sums of products; convolutions by Winograd's\n\
          algorithm need fewer, so they can exceed it. The bandwidth is that of a copy. Bytes are\n\
@@ -171,13 +171,9 @@ fn also(entry: &Entry) -> String {
 /// README's table of a device, with a column for each peer: the entries that have peers and were
 /// measured with all cores, but no series; none where there are no such entries.
 pub(super) fn summary(machine: &Machine, entries: &[Entry], folder: &str) -> Option<String> {
-    let mut compared = entries.to_vec();
-    for entry in &mut compared {
-        entry.peers.retain(|peer| !peer.version.is_empty());
-    }
+    let mut compared = beside_frameworks(entries);
     compared.retain(|entry| {
-        !entry.peers.is_empty()
-            && !entry.name.starts_with("scaling-")
+        !entry.name.starts_with("scaling-")
             && entry.threads.is_none_or(|threads| threads == machine.cores as u64)
     });
     if compared.is_empty() {

@@ -54,9 +54,17 @@ pub(super) fn at_a_time<R: CubeRuntime>(
     others: usize,
 ) -> usize {
     const MOST: usize = 32;
+    (most_arrays(client).saturating_sub(others) / each).clamp(1, MOST)
+}
+
+/// Whether a kernel may take so many arrays on this device.
+pub(super) fn binds<R: CubeRuntime>(client: &ComputeClient<R>, arrays: usize) -> bool {
+    arrays <= most_arrays(client)
+}
+
+fn most_arrays<R: CubeRuntime>(client: &ComputeClient<R>) -> usize {
     // CubeCL binds the lengths of arrays as one buffer more.
-    let bindings = client.properties().hardware.max_bindings as usize;
-    (bindings.saturating_sub(others + 1) / each).clamp(1, MOST)
+    (client.properties().hardware.max_bindings as usize).saturating_sub(1)
 }
 
 /// A row of cubes of [`UNITS`] for each tensor, given its elements: the row `CUBE_POS_Y` goes through its

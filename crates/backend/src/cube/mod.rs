@@ -4,6 +4,17 @@
 //! longer to start than to run and reads and writes everything each time, or where one of Burn's does
 //! with one unit what many could do.
 //!
+//! They replace several of Burn's for:
+//!
+//! - batch normalisation, both cross-entropies, and dropout, whose mask is drawn where it is applied;
+//! - all steps of an LSTM layer's recurrence, which keeps as many weights on the chip as there is room for,
+//!   and the gradient of an embedding;
+//! - pooling with the ReLU before it, bias with the ReLU after it, and ResNet's shortcut without weights;
+//! - the conversion of image bytes to numbers and their normalisation;
+//! - sums of columns, such as a bias's gradient, and the check that an update is finite.
+//!
+//! They take plain arrays: CubeCL would upload a tensor's strides before each launch.
+//!
 //! Sums are made in an order that follows from shapes and from how tensors lie in memory, without
 //! atomics, so a run can be repeated bit for bit.
 
@@ -39,6 +50,7 @@ mod layout;
 pub use self::{
     conv2d::{by_accelerator, winograd},
     lstm::{backward as lstm_backward, forward as lstm_forward},
+    product::by_each as products_by_each,
 };
 
 use burn::tensor::{
@@ -235,7 +247,8 @@ where
         saved: BatchNorm2dSaved<Self>,
         gradient: FloatTensor<Self>,
     ) -> BatchNorm2dGradients<Self> {
-        if !taken([&saved.input, &gradient]) {
+        let binds = buffers::binds(&gradient.client, batch_norm2d::MOST_ARRAYS);
+        if !binds || !taken([&saved.input, &gradient]) {
             return crate::batch_norm2d::composed_backward(saved, gradient);
         }
         batch_norm2d::backward(saved, gradient)

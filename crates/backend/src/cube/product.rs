@@ -57,14 +57,14 @@ pub(super) fn product<R: CubeRuntime>(left: CubeTensor<R>, right: CubeTensor<R>)
     let last = shape.num_dims() - 1;
     let inner = left.meta.shape()[last];
     let multiplications = shape.num_elements() * inner;
-    if (1..=SMALL).contains(&multiplications) {
+    let on_tensor_cores = multiplications > 0 && has_tensor_cores(&left);
+    // Of vectors, too, Burn's autotune would try kernels that round.
+    let would_round = on_tensor_cores && is_exact(&left);
+    if (1..=SMALL).contains(&multiplications) || would_round {
         return by_units([left, right]);
     }
     let by_vector = shape[last - 1] == 1 || shape[last] == 1;
-    if !by_vector && multiplications > 0 && has_tensor_cores(&left) {
-        if is_exact(&left) {
-            return by_units([left, right]);
-        }
+    if !by_vector && on_tensor_cores {
         return match parts(&shape, inner, left.dtype) {
             1 => by_tensor_cores([left, right]),
             parts => in_parts(left, right, parts),
@@ -164,6 +164,8 @@ struct Key {
     lie: [(bool, u32); 2],
     /// Whether double-buffered kernels are right.
     double_buffered: bool,
+    /// Whether an operand has one matrix for several of the other's.
+    repeated: bool,
 }
 
 impl AutotuneKey for Key {}
@@ -192,44 +194,69 @@ impl Key {
             columns: about(shape[last]),
             lie,
             double_buffered: !fills_an_odd_number(inner),
+            repeated: left.meta.shape()[..last - 1] != right.meta.shape()[..last - 1],
         }
     }
 
-    /// Whether the tensor memory accelerator may pay.
-    fn is_large(&self) -> bool {
+    /// Whether the tensor memory accelerator may pay, and finds the matrices: by it cubek 0.2 takes the
+    /// operands' of a result in their order.
+    fn is_accelerated(&self) -> bool {
         const LARGE: usize = 512;
-        self.double_buffered && self.rows.min(self.inner).min(self.columns) >= LARGE
+        self.double_buffered
+            && !self.repeated
+            && self.rows.min(self.inner).min(self.columns) >= LARGE
     }
 }
 
 /// Whether a kernel is worth a try.
 type IsTried = fn(&Key) -> bool;
 
+/// The kernels for tensor cores.
+fn strategies() -> [(Strategy, IsTried); 7] {
+    let simple = |tile_matmul, multi_rows| Inferred(SimpleArgs { multi_rows, tile_matmul });
+    let ordered = OrderedSelectionArgs {
+        partition_k: Some(2),
+        row_count: Some(8),
+        rows_per_plane: Some(2),
+        tile_matmul: Mma,
+    };
+    [
+        (Strategy::SimpleCyclicMma(simple(Mma, false)), |_| true),
+        (Strategy::SimpleCyclicMma(simple(Mma, true)), |_| true),
+        (Strategy::SimpleCyclicCmma(simple(Cmma, false)), |key| !key.double_buffered),
+        (Strategy::SimpleCyclicCmma(simple(Cmma, true)), |key| !key.double_buffered),
+        (Strategy::SpecializedCyclicMma(Inferred(().into())), |key| key.double_buffered),
+        (Strategy::OrderedDoubleMma(Inferred(ordered)), |key| key.double_buffered),
+        (Strategy::SpecializedTmaMma(Inferred(().into())), Key::is_accelerated),
+    ]
+}
+
+/// The product by each kernel for tensor cores that would be tried and runs, with its name: for tests.
+pub fn by_each<R: CubeRuntime>(
+    left: CubeTensor<R>,
+    right: CubeTensor<R>,
+) -> Vec<(String, CubeTensor<R>)> {
+    if !has_tensor_cores(&left) {
+        return Vec::new();
+    }
+    let inputs = [left, right];
+    let key = Key::of(&inputs);
+    let tried = strategies().into_iter().filter(|(_, is_tried)| is_tried(&key));
+    let by = |(strategy, _)| {
+        Some((Strategy::to_string(&strategy), launch(&strategy, inputs.clone()).ok()?))
+    };
+    tried.filter_map(by).collect()
+}
+
 fn by_tensor_cores<R: CubeRuntime>(inputs: [CubeTensor<R>; 2]) -> CubeTensor<R> {
     static TUNER: LocalTuner<Key, CubeTuneId> = local_tuner!();
     let candidates = TUNER.init(|| {
-        let simple = |tile_matmul, multi_rows| Inferred(SimpleArgs { multi_rows, tile_matmul });
-        let ordered = OrderedSelectionArgs {
-            partition_k: Some(2),
-            row_count: Some(8),
-            rows_per_plane: Some(2),
-            tile_matmul: Mma,
-        };
-        let strategies: [(Strategy, IsTried); 7] = [
-            (Strategy::SimpleCyclicMma(simple(Mma, false)), |_| true),
-            (Strategy::SimpleCyclicMma(simple(Mma, true)), |_| true),
-            (Strategy::SimpleCyclicCmma(simple(Cmma, false)), |key| !key.double_buffered),
-            (Strategy::SimpleCyclicCmma(simple(Cmma, true)), |key| !key.double_buffered),
-            (Strategy::SpecializedCyclicMma(Inferred(().into())), |key| key.double_buffered),
-            (Strategy::OrderedDoubleMma(Inferred(ordered)), |key| key.double_buffered),
-            (Strategy::SpecializedTmaMma(Inferred(().into())), Key::is_large),
-        ];
         let on_tensor_cores = TuneGroup::new("tensor cores", |_: &Key| 1);
         // Only where none of the others runs.
         let otherwise = TuneGroup::new("units", |_: &Key| 0);
         let inputs = |_: &Key, inputs: &[CubeTensor<R>; 2]| inputs.clone();
         let mut set = TunableSet::new(Key::of::<R>, inputs);
-        for (strategy, is_tried) in strategies {
+        for (strategy, is_tried) in strategies() {
             let name = strategy.to_string();
             let by = move |inputs: [CubeTensor<R>; 2]| launch(&strategy, inputs);
             set = set.with(Tunable::new(&name, by).group(&on_tensor_cores, only(is_tried)));

@@ -223,11 +223,13 @@ fn convolved_in<B: Backend>(
 #[test]
 fn convolution_in_fewer_bits() {
     // The places of the first weight's gradient are summed in parts, those of the second at once. The
-    // third has as many outputs as tensor cores compute at once.
+    // third has as many outputs as tensor cores compute at once. Of the last Burn would make a product of
+    // matrices.
     let cases = [
         ([3, 3, 31, 29], [5, 3, 3, 3]),
         ([2, 8, 6, 6], [33, 8, 3, 3]),
         ([2, 8, 6, 6], [32, 8, 3, 3]),
+        ([2, 32, 16, 16], [40, 32, 1, 1]),
     ];
     for dtype in [DType::F16, DType::BF16] {
         if !Selected::supports_dtype(&device(), dtype) {

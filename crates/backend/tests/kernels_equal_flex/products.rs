@@ -1,6 +1,6 @@
 //! Products of matrices, whose kernels autotune chooses.
 
-use backend::{Backend, LinearSaved, Selected};
+use backend::{Backend, LinearSaved, Selected, products_by_each};
 use burn::{
     backend::Flex,
     tensor::{
@@ -99,6 +99,38 @@ fn products_of_a_matrix_by_several() {
         let [left, right] =
             [primitive(normal::<Flex, 4>(left, 1)), primitive(normal::<Flex, 4>(right, 2) / 10.0)];
         assert_close("products", ours, Flex::float_matmul(left, right), of_products(1e-4));
+    }
+}
+
+/// By each kernel that autotune may choose: sizes that fill tiles and some that do not, an even number of
+/// stages, an odd one, and part of one; several matrices, also where one is for several others.
+#[test]
+fn products_by_each_kernel() {
+    let cases = [
+        ([1, 1, 300, 384], [1, 1, 384, 320]),
+        ([1, 1, 130, 264], [1, 1, 264, 72]),
+        ([1, 1, 264, 512], [1, 1, 512, 260]),
+        ([1, 3, 264, 392], [1, 3, 392, 264]),
+        ([2, 1, 384, 384], [2, 3, 384, 264]),
+    ];
+    for (left, right) in cases {
+        fn operands<B: Backend>(shapes: [[usize; 4]; 2]) -> [FloatTensor<B>; 2] {
+            let [left, right] = shapes;
+            [primitive(normal::<B, 4>(left, 1)), primitive(normal::<B, 4>(right, 2) / 20.0)]
+        }
+        let [ours, others] = operands::<Selected>([left, right]);
+        let found = products_by_each(ours, others);
+        if found.is_empty() {
+            skip("tensor cores");
+            return;
+        }
+        assert!(found.len() >= 3, "{left:?} by {right:?}: {}", found.len());
+        let [ours, others] = operands::<Flex>([left, right]);
+        let reference = Flex::float_matmul(ours, others);
+        for (kernel, product) in found {
+            let what = format!("{kernel}, {left:?} by {right:?}");
+            assert_close(&what, product, reference.clone(), of_products(1e-4));
+        }
     }
 }
 

@@ -111,11 +111,10 @@ pub(super) fn ranks(_: &Options) -> anyhow::Result<Vec<Trial>> {
         let of = |name: &str, batch: usize, threads, ranks| {
             let name = format!("ranks/{recipe}/{name}");
             let batch_size = vec![format!("training.batch_size={batch}")];
-            let mut trial = point(&name, recipe, "batch", batch, batch_size);
-            if let What::Train(job) = &mut trial.what {
-                job.steps = 50; // enough that it does not matter which rank began first
-            }
-            Trial { name, threads: Some(threads), ranks, ..trial }
+            // Enough steps that it does not matter which rank began first.
+            let job = TrainJob { steps: 50, ..job(recipe, batch_size) };
+            let trial = Trial::new(name, &[], What::Train(job));
+            Trial { threads: Some(threads), ranks, ..trial }
         };
         trials.push(of("threads=2", 128, 2, None));
         for ranks in [1, 2, 4] {
@@ -144,6 +143,12 @@ fn series(
 
 /// The trial of one number, such as `scaling-batch/mlp/batch=64`.
 fn point(case: &str, recipe: &str, what: &str, number: usize, settings: Vec<String>) -> Trial {
+    let name = format!("{case}/{recipe}/{what}={number}");
+    Trial::new(name, &[], What::Train(job(recipe, settings)))
+}
+
+/// A few steps of a recipe with these settings besides those of all series.
+fn job(recipe: &str, settings: Vec<String>) -> TrainJob {
     let (steps, own): (u64, &[&str]) = match recipe {
         "mlp" => (200, &["model.hidden=[10]", "data.order=file", "data.samples=8192"]),
         "cnn" => (4, &["data.samples=6000", "training.epochs=1000"]),
@@ -152,6 +157,5 @@ fn point(case: &str, recipe: &str, what: &str, number: usize, settings: Vec<Stri
     };
     let job = train(recipe, &[CONSTANT, own].concat(), steps);
     let settings = [job.settings, settings].concat();
-    let job = TrainJob { settings, compared: 1, ..job };
-    Trial::new(format!("{case}/{recipe}/{what}={number}"), &[], What::Train(job))
+    TrainJob { settings, compared: 1, ..job }
 }

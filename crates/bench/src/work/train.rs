@@ -135,6 +135,9 @@ impl Work for Train {
         };
         let mut heard = Heard { watches_memory: self.job.watches_memory, ..Heard::default() };
         let summary = self.train(steps, &more, &mut heard)?;
+        if !self.group.leads() {
+            return Ok(Measured::default()); // the first process hears of the run, and measures it
+        }
         let (units, seconds) = match self.job.unit {
             Unit::Step if ON_GPU => {
                 let warm = heard.tuned.context("the run did not report its first updates")?;

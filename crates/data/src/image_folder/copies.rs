@@ -128,7 +128,7 @@ mod tests {
             copies.unwrap(),
             "1 of the 2 files read for the validation split are the same as files read for the training \
              split, such as `b/1.png`, which is the same as `a/1.png`; results there look better than they \
-             are"
+             are, and a run that begins refuses them"
         );
 
         let [labels, ..] = notes(&[("a/1.png", 1), ("a/2.png", 2), ("b/1.png", 1), ("b/2.png", 2)]);

@@ -53,9 +53,15 @@ impl VggConfig {
 
     /// The number of features of an image.
     pub fn features(&self) -> usize {
-        let side = self.blocks.iter().fold(self.size, |side, _| side / 2);
-        let last = self.blocks.iter().flatten().last();
-        last.unwrap_or(&self.channels).saturating_mul(side).saturating_mul(side)
+        let [channels, height, width] = self.shape_after(self.blocks.len());
+        channels.saturating_mul(height).saturating_mul(width)
+    }
+
+    /// The shape of an image's maps after so many blocks, `[channels, height, width]`.
+    pub fn shape_after(&self, blocks: usize) -> [usize; 3] {
+        let done = &self.blocks[..blocks];
+        let side = done.iter().fold(self.size, |side, _| side / 2);
+        [*done.iter().flatten().last().unwrap_or(&self.channels), side, side]
     }
 
     /// # Errors

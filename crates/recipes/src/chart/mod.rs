@@ -20,6 +20,8 @@ pub(crate) struct Chart {
     pub(crate) y_label: String,
     pub(crate) logarithmic_x: bool,
     pub(crate) lines: Vec<Line>,
+    /// A place across that is marked, and why.
+    pub(crate) mark: Option<(f64, String)>,
 }
 
 /// A line of a chart.
@@ -30,6 +32,9 @@ pub(crate) struct Line {
     pub(crate) points: Vec<(f64, f64)>,
     /// Whether the points are drawn alone, without a line between them.
     pub(crate) loose: bool,
+    /// Whether it is another of the kind of the line before, and so has its colour, and no name below the
+    /// chart.
+    pub(crate) repeats: bool,
 }
 
 // In units that are about 0.75 pixels on a phone.
@@ -74,6 +79,7 @@ struct Drawing<'a> {
     /// Where down, and what stands there.
     y_ticks: Vec<(f64, &'a str)>,
     lines: Vec<DrawnLine>,
+    mark: Option<(f64, &'a str)>,
     is_empty: bool,
 }
 
@@ -129,16 +135,17 @@ impl Chart {
         };
         let y = Scale::rounded(y);
         let legend = self.legend();
-        let end = legend.last().map(|last| last.centre + LEGEND_ROW / 2.0 + 6.0);
+        let end = legend.iter().flatten().last().map(|last| last.centre + LEGEND_ROW / 2.0 + 6.0);
+        let kinds = self.kinds();
         let widest = y.ticks().iter().map(|tick| width_of(&tick.text)).fold(0.0, f64::max);
         let left = LEFT.max(LABEL + widest + TICK_GAP);
         let drawn = |(index, points): (usize, &Vec<(f64, f64)>)| DrawnLine {
             name: printable(&self.lines[index].name),
-            colour: colour(index),
+            colour: colour(kinds[index]),
             points: points.iter().map(|&point| DrawnPoint::of(point, left, &x, &y)).collect(),
             loose: self.lines[index].loose,
             marked: points.len() <= MOST_MARKED && !is_scatter,
-            legend: legend.get(index).cloned(),
+            legend: legend.get(index).cloned().flatten(),
         };
         let drawing = Drawing {
             style,
@@ -154,6 +161,7 @@ impl Chart {
                 .map(|tick| (down(&y, tick.value), tick.text.as_str()))
                 .collect(),
             lines: lines.iter().enumerate().map(drawn).collect(),
+            mark: self.mark.as_ref().map(|(place, why)| (across(&x, *place, left), why.as_str())),
             is_empty: points().next().is_none(),
         };
         drawing
@@ -174,13 +182,27 @@ impl Chart {
         if line.loose || points.len() <= 2 * COLUMNS { points } else { thinned(&points) }
     }
 
-    /// The names of the lines, in rows below the chart; nothing for a single line.
-    fn legend(&self) -> Vec<Legend> {
-        if self.lines.len() < 2 {
+    /// Of each line, how many kinds come before its own.
+    fn kinds(&self) -> Vec<usize> {
+        let mut kinds = 0;
+        let kind = |line: &Line| {
+            kinds += usize::from(!line.repeats);
+            kinds.saturating_sub(1)
+        };
+        self.lines.iter().map(kind).collect()
+    }
+
+    /// The names of the lines, in rows below the chart, but of one that repeats another; nothing for a
+    /// single kind.
+    fn legend(&self) -> Vec<Option<Legend>> {
+        if self.lines.iter().filter(|line| !line.repeats).count() < 2 {
             return Vec::new();
         }
         let (mut left, mut centre) = (LEFT, BOTTOM + AXIS_HEIGHT + LEGEND_ROW / 2.0);
         let place = |line: &Line| {
+            if line.repeats {
+                return None;
+            }
             let name = fitting(&printable(&line.name), WIDTH - LEFT - MARK);
             let width = MARK + width_of(&name) + GAP;
             if left > LEFT && left + width > WIDTH {
@@ -188,7 +210,7 @@ impl Chart {
             }
             let legend = Legend { left, centre, name };
             left += width;
-            legend
+            Some(legend)
         };
         self.lines.iter().map(place).collect()
     }
@@ -275,7 +297,7 @@ mod tests {
     use super::*;
 
     fn line(name: &str, points: &[(f64, f64)]) -> Line {
-        Line { name: name.to_owned(), points: points.to_vec(), loose: false }
+        Line { name: name.to_owned(), points: points.to_vec(), ..Line::default() }
     }
 
     fn chart(lines: Vec<Line>) -> Chart {
@@ -339,13 +361,22 @@ mod tests {
         let many = chart(lines).inline();
         assert!(many.contains(">run 9</text>"));
         assert!(many.contains("class=\"chart-line chart-1 chart-dashed\""));
+
+        let again = Line { repeats: true, ..line("again", &[(0.0, 1.0)]) };
+        assert!(chart(vec![line("one", &[]), again.clone()]).legend().is_empty());
+        let other = line("other", &[(0.0, 1.0)]);
+        let two_kinds = chart(vec![line("one", &[(0.0, 1.0)]), again, other]);
+        assert_eq!(two_kinds.kinds(), [0, 0, 1]);
+        let legend = two_kinds.legend();
+        let names: Vec<&str> = legend.iter().flatten().map(|legend| legend.name.as_str()).collect();
+        assert_eq!(names, ["one", "other"]);
     }
 
     #[test]
     fn names_in_the_legend_do_not_touch_the_next_mark() {
         let names = ["smoothed", "www mmm", "a\u{1b}", "模型", "loss"];
         let chart = chart(names.map(|name| line(name, &[])).into());
-        let places = chart.legend();
+        let places: Vec<Legend> = chart.legend().into_iter().flatten().collect();
         // As wide as in DejaVu Sans.
         for (index, width) in [(0, 65.0), (1, 74.1)] {
             let end = places[index].left + MARK + width;
@@ -359,7 +390,7 @@ mod tests {
     fn a_name_that_is_longer_than_a_row_keeps_both_its_ends() {
         let name = |seed: u32| format!("{}{seed}", "resnet-on-our-pictures-".repeat(4));
         let chart = chart([1, 2].map(|seed| line(&name(seed), &[(0.0, 1.0)])).into());
-        for (legend, seed) in chart.legend().iter().zip(["1", "2"]) {
+        for (legend, seed) in chart.legend().into_iter().flatten().zip(["1", "2"]) {
             assert!(
                 legend.name.starts_with("resnet-") && legend.name.ends_with(seed),
                 "{legend:?}"

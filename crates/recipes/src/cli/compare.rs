@@ -5,7 +5,7 @@ use std::{io::stdout, iter, path::PathBuf};
 use clap::ValueHint;
 use terminal_size::{Width, terminal_size_of};
 
-use super::output::{Output, aligned, indented, refuse_output};
+use super::output::{Output, aligned, indented, refuse_output, write_output};
 use crate::{
     Failure,
     comparison::{Comparison, Runs, told},
@@ -41,7 +41,7 @@ pub(super) fn run(arguments: &CompareArguments, output: &Output) -> Result<(), F
     };
     if let Some(file) = &arguments.output {
         let page = runs.page(&comparison);
-        store::write_whole(file, page.as_bytes()).map_err(Failure::user_data)?;
+        write_output(file, "--output", page.as_bytes())?;
     }
     let terminal = terminal_size_of(stdout()).map(|(Width(columns), _)| usize::from(columns));
     output.result(&comparison, |comparison| describe(comparison, terminal))

@@ -6,11 +6,11 @@ use backend::{Selected, device};
 use clap::ValueHint;
 use inference::Model;
 use serde::Serialize;
-use store::{NumberType, TensorFile, sha256_hex, write_whole};
+use store::{NumberType, TensorFile, sha256_hex};
 
 use super::{
     model::model_of,
-    output::{Output, refuse_output},
+    output::{Output, refuse_output, write_output},
 };
 use crate::{
     ExitCode, Failure,
@@ -97,7 +97,7 @@ pub(super) fn run(arguments: &ExportArguments, output: &Output) -> Result<(), Fa
             Model::<Selected>::read(&model, &device)?.to_onnx(numbers)?
         }
     };
-    write_whole(&file, &bytes).map_err(Failure::user_data)?;
+    write_output(&file, "--output", &bytes)?;
     let written = Exported {
         file: file.display().to_string(),
         bytes: bytes.len(),

@@ -4,7 +4,7 @@ use std::{iter, path::PathBuf};
 
 use super::{
     arguments::{RecipeParser, at_least},
-    output::{Output, refuse_output},
+    output::{Output, refuse_output, write_output},
     signals::stop_on_signals,
     train::recipe_and_layers,
 };
@@ -69,7 +69,7 @@ pub(super) fn run(
     let test = range_test(recipe, &layers, range, stop_on_signals(true)?, &mut console)?;
     if let Some(file) = &arguments.output {
         let chart = chart(&test).svg();
-        store::write_whole(file, chart.as_bytes()).map_err(Failure::user_data)?;
+        write_output(file, "--output", chart.as_bytes())?;
     }
     let own = SettingsLayer::recipe(recipe.name, recipe.toml);
     let all: Vec<&SettingsLayer> = iter::once(&own).chain(&layers).collect();
@@ -127,13 +127,14 @@ fn to_try(test: &RangeTest, layers: &[&SettingsLayer]) -> Option<ToTry> {
 fn chart(test: &RangeTest) -> Chart {
     let [lowest, highest] = heights(test);
     let line = |name: &str, value: fn(&Point) -> f64| {
-        let points = test.points.iter().map(|point| (point.learning_rate, value(point)));
-        let points = points.filter(|&(_, loss)| loss <= highest).collect();
-        Line { name: name.to_owned(), points, loose: false }
+        // What is higher lies on the chart's upper edge.
+        let place = |point: &Point| (point.learning_rate, value(point).min(highest));
+        let points = test.points.iter().map(place).collect();
+        Line { name: name.to_owned(), points, ..Line::default() }
     };
     let mark = |(name, rate): (&str, Option<f64>)| {
         let points = rate.map(|rate| vec![(rate, lowest), (rate, highest)])?;
-        Some(Line { name: name.to_owned(), points, loose: false })
+        Some(Line { name: name.to_owned(), points, ..Line::default() })
     };
     let marks = [
         ("lowest", test.lowest),
@@ -149,6 +150,7 @@ fn chart(test: &RangeTest) -> Chart {
         y_label: "loss".to_owned(),
         logarithmic_x: true,
         lines,
+        ..Chart::default()
     }
 }
 
@@ -260,7 +262,7 @@ mod tests {
         assert_eq!(heights(&test), [1.0, 3.0]);
         assert_eq!(default_rate(&cnn::RECIPE), Some(3e-3));
         let lines = chart(&test).lines;
-        assert!(lines[..2].iter().all(|line| line.points.len() == 3));
+        assert!(lines[..2].iter().all(|line| line.points.last() == Some(&(0.1, 3.0))));
         assert_eq!(lines[4].points, [(1e-3, 1.0), (1e-3, 3.0)]);
     }
 

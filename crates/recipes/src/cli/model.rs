@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use store::{StoreError, TensorFile};
-use training::{EndStatus, newest_step};
+use training::newest_step;
 
 use super::output::print_note;
 use crate::{
     ExitCode, Failure,
-    record::{End, Record},
+    record::{Record, Standing},
     report::stable,
     run_directory::{CHECKPOINTS, CONFIG, MODEL, SUMMARY},
     settings::{or_end_it, rewrite},
@@ -60,13 +60,13 @@ fn without_model(record: &Record) -> Failure {
     let run = &record.directory;
     let newest = newest_step(&run.join(CHECKPOINTS));
     let ended = || or_end_it(run, newest);
-    let (why, help) = match (&record.summary, record.end) {
-        _ if record.in_use => ("it is being trained now", "wait until it has ended".to_owned()),
-        (Some(_), _) => ("its `model.safetensors` is missing", rewrite(run, newest.is_some())),
-        (None, Some(End { status: EndStatus::Diverged, .. })) => {
-            ("it diverged", stable(record) + &ended())
+    let (why, help) = match record.standing() {
+        Standing::InUse => ("it is being trained now", "wait until it has ended".to_owned()),
+        Standing::Finished => {
+            ("its `model.safetensors` is missing", rewrite(run, newest.is_some()))
         }
-        (None, _) => (
+        Standing::Diverged => ("it diverged", stable(record) + &ended()),
+        Standing::Interrupted | Standing::CutShort => (
             "it did not finish",
             format!("to resume it: recipes resume {}{}", quoted_path(run), ended()),
         ),

@@ -10,6 +10,7 @@ use std::{
 
 use serde::Serialize;
 use serde_json::json;
+use store::write_whole;
 
 use crate::{ExitCode, Failure, console::printable};
 
@@ -154,6 +155,17 @@ pub(super) fn print_failure(failure: &Failure) {
     }
 }
 
+/// Writes a file that an option names.
+///
+/// # Errors
+///
+/// Where the system refuses, says how to name another.
+pub(super) fn write_output(file: &Path, option: &str, content: &[u8]) -> Result<(), Failure> {
+    write_whole(file, content).map_err(|error| {
+        Failure::user_data(error).or(&format!("to write another file: `{option} FILE`"))
+    })
+}
+
 /// Refuses a file whose ending is that of another format, or in a folder that does not exist, and to
 /// overwrite one unless that was asked for: to be called before the work whose result the file is to
 /// hold.
@@ -185,10 +197,18 @@ pub(super) fn refuse_output(
             format!("create the folder, or name another file with `{option}`"),
         ));
     }
-    if file.exists() && !file.is_file() {
+    let why = match file {
+        _ if file == Path::new("-") => "is no file: nothing is written to standard output",
+        _ if file.is_dir() => "is a folder",
+        _ if file.exists() && !file.is_file() => {
+            "is not a regular file, and would be replaced by one"
+        }
+        _ => "",
+    };
+    if !why.is_empty() {
         return Err(Failure::new(
             ExitCode::UserData,
-            format!("`{shown}` is not a regular file, and would be replaced by one"),
+            format!("`{shown}` {why}"),
             format!("name another file with `{option}`"),
         ));
     }

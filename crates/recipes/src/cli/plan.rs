@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{
     arguments::RecipeParser,
-    output::{Output, aligned, indented, refuse_output},
+    output::{Output, aligned, indented, refuse_output, write_output},
     train::recipe_and_layers,
 };
 use crate::{
@@ -88,7 +88,7 @@ pub(super) fn run(
     });
     if let Some(file) = &arguments.svg {
         let chart = learning_rate_chart(&plan).svg();
-        store::write_whole(file, chart.as_bytes()).map_err(Failure::user_data)?;
+        write_output(file, "--svg", chart.as_bytes())?;
     }
     let device_memory_bytes = device::memory_bytes();
     let is_measured = peaks.is_some();
@@ -102,7 +102,7 @@ fn learning_rate_chart(plan: &Plan) -> Chart {
         title: format!("Learning rate of {}", plan.recipe),
         x_label: "step".to_owned(),
         y_label: "learning rate".to_owned(),
-        lines: vec![Line { name: "learning rate".to_owned(), points, loose: false }],
+        lines: vec![Line { name: "learning rate".to_owned(), points, ..Line::default() }],
         ..Chart::default()
     }
 }

@@ -9,9 +9,9 @@ use std::{
 use backend::{Selected, device};
 use clap::ValueHint;
 use data::{
-    DataError, TablePreprocessing, TargetKind,
+    DataError, ImagePreprocessing, TablePreprocessing, TargetKind,
     csv_table::RowReader,
-    image_folder::{image_files_in, read_image},
+    image_folder::{BadImage, ImageFolderError, decode_image, image_files_in, read_image},
     npy::{is_npy, read_npy_rows},
 };
 use inference::{IMAGES_AT_A_TIME, InputKind, Model, ROWS_AT_A_TIME};
@@ -30,8 +30,8 @@ pub(super) struct PredictArguments {
     /// The run directory
     #[arg(value_hint = ValueHint::DirPath)]
     run: PathBuf,
-    /// CSV files, `-` for rows on standard input, `.npy` files of rows, image files, or folders of
-    /// images
+    /// CSV files, `.npy` files of rows, image files, folders of images, or `-` for the rows or the image
+    /// on standard input
     #[arg(required = true, value_name = "INPUT")]
     inputs: Vec<PathBuf>,
     /// Print CSV, one row per input
@@ -187,15 +187,14 @@ fn predict_images(
         let images = pixels.par_chunks_exact_mut(shape.bytes()).zip(files);
         let read: Vec<Found> = images
             .map(|(pixels, (path, found))| {
-                let resize = preprocessing.resize;
-                let read = found.and_then(|()| Ok(read_image(&path, shape, resize, pixels)?));
+                let read = found.and_then(|()| Ok(read(&path, preprocessing, pixels)?));
                 (path, read)
             })
             .collect();
         // Predictions for images that cannot be read are dropped.
         let predictions = model.predict_images(&pixels)?;
         for ((path, read), prediction) in read.into_iter().zip(&predictions) {
-            let input = path.display().to_string();
+            let input = name(&path);
             match read {
                 Ok(()) => printer.print(input, Vec::new(), prediction)?,
                 Err(failure) => {
@@ -209,6 +208,33 @@ fn predict_images(
     end(refused)
 }
 
+/// What stands for standard input.
+const STANDARD_INPUT: &str = "-";
+
+/// What an input is called.
+fn name(input: &Path) -> String {
+    let is_named = input != Path::new(STANDARD_INPUT);
+    if is_named { input.display().to_string() } else { "standard input".to_owned() }
+}
+
+/// Reads the pixels of a file's image, or of the one on standard input.
+fn read(
+    input: &Path,
+    preprocessing: &ImagePreprocessing,
+    pixels: &mut [u8],
+) -> Result<(), DataError> {
+    let (shape, resize) = (preprocessing.shape(), preprocessing.resize);
+    if input != Path::new(STANDARD_INPUT) {
+        return read_image(input, shape, resize, pixels);
+    }
+    let mut image = Vec::new();
+    stdin()
+        .read_to_end(&mut image)
+        .map_err(BadImage::Read)
+        .and_then(|_| decode_image(&image, shape, resize, pixels))
+        .map_err(|reason| ImageFolderError::NotRead { path: name(input).into(), reason }.into())
+}
+
 /// An image, or a folder and why it gives none.
 type Found = (PathBuf, Result<(), Failure>);
 
@@ -216,13 +242,6 @@ type Found = (PathBuf, Result<(), Failure>);
 fn image_files(inputs: &[PathBuf]) -> Result<Vec<Found>, Failure> {
     let mut files = Vec::new();
     for path in inputs {
-        if path == Path::new("-") {
-            return Err(Failure::new(
-                ExitCode::Usage,
-                "standard input is read for the rows of a table only",
-                "name image files, or folders of them",
-            ));
-        }
         if !path.is_dir() {
             files.push((path.clone(), Ok(())));
             continue;
@@ -243,11 +262,11 @@ fn image_files(inputs: &[PathBuf]) -> Result<Vec<Found>, Failure> {
 }
 
 fn open(input: &Path) -> Result<(String, Box<dyn Read>), Failure> {
-    if input == Path::new("-") {
-        return Ok(("standard input".to_owned(), Box::new(stdin())));
+    if input == Path::new(STANDARD_INPUT) {
+        return Ok((name(input), Box::new(stdin())));
     }
     match File::open(input) {
-        Ok(file) => Ok((input.display().to_string(), Box::new(file))),
+        Ok(file) => Ok((name(input), Box::new(file))),
         Err(error) => Err(Failure::new(
             ExitCode::UserData,
             format!("cannot read `{}`: {error}", input.display()),

@@ -24,7 +24,7 @@ use crate::{
     console::{Console, ProgressMode},
     initial_weights::refuse_others,
     paths::{self, or_moved},
-    record::{Record, config_of},
+    record::{Record, Standing, config_of},
     registry,
     report::stable,
     run_directory::{CHECKPOINTS, model_hash, refuse_if_in_use},
@@ -144,7 +144,7 @@ fn tell_finished(directory: &Path, record: Record, output: &Output) -> Result<()
 }
 
 fn note_divergence(record: &Record) {
-    if record.end.is_some_and(|end| end.status == EndStatus::Diverged) {
+    if record.standing() == Standing::Diverged {
         print_note(&format!(
             "the run diverged, and with the same settings will again; {}",
             stable(record)

@@ -88,16 +88,20 @@ pub(super) fn best(rows: &[Row]) -> Result<Option<(Best, Option<String>)>, &'sta
     let is_best = |mean: f64| printed(mean) == printed(lowest);
     let equal = ranked.iter().take_while(|&&(_, mean)| is_best(mean)).count();
     let (best, others) = ranked.split_at(equal);
+    let of_some_seeds = rows.iter().any(|row| row.seeds.iter().any(|&seed| !counts(seed)));
     let note = others.first().and_then(|&(next, _)| {
         let names = [first.name(), next.name()];
-        by_chance(&names, &differences(&errors(first), &errors(next)), &metric)
+        let differences = differences(&errors(first), &errors(next));
+        match differences.len() {
+            1 if of_some_seeds => Some(by_one_seed(&names)),
+            _ => by_chance(&names, &differences, &metric),
+        }
     });
 
     let mut seeds: Vec<u64> = rows.iter().flat_map(|row| row.seeds.clone()).collect();
     seeds.retain(|&seed| counts(seed));
     seeds.sort_unstable();
     seeds.dedup();
-    let of_some_seeds = rows.iter().any(|row| row.seeds.iter().any(|&seed| !counts(seed)));
     let runs = best.iter().flat_map(|(row, _)| row.runs.clone()).collect();
     let names = best.iter().map(|(row, _)| row.name()).collect();
     Ok(Some((Best { metric, higher_is_better, seeds, runs, names, of_some_seeds }, note)))
@@ -141,6 +145,14 @@ fn differences(best: &BTreeMap<u64, f64>, next: &BTreeMap<u64, f64>) -> Vec<f64>
     differences.flatten().collect()
 }
 
+/// The note where rows of several seeds are ranked by the only one that all rows have.
+fn by_one_seed([best, next]: &[String; 2]) -> String {
+    format!(
+        "chance may have decided: `{best}` and `{next}` are compared by one seed, the only one that all \
+         have, since runs of other seeds were measured on other samples"
+    )
+}
+
 /// A note where the mean of the [`differences`] of two rows is not far above 0.
 fn by_chance([best, next]: &[String; 2], differences: &[f64], metric: &str) -> Option<String> {
     let Spread { mean, deviation } = Spread::of(differences);
@@ -165,9 +177,12 @@ fn by_chance([best, next]: &[String; 2], differences: &[f64], metric: &str) -> O
 mod tests {
     use serde_json::{Value, json};
 
-    use crate::comparison::{
-        Comparison, Runs,
-        finished::{Finished, example as run},
+    use crate::{
+        comparison::{
+            Comparison, Runs,
+            finished::{Finished, example as run},
+        },
+        environment,
     };
 
     /// The runs that are told to be the best: of one seed, each with other settings and data.
@@ -177,7 +192,7 @@ mod tests {
             let Finished { mut record, mut summary, .. } = run(name, 0, 0.1, 0.5);
             let set = settings[place].iter().map(|(key, value)| ((*key).to_owned(), value.clone()));
             record.settings.extend(set);
-            record.environment = json!({ "data": data[place] });
+            record.environment = environment::example(&json!({ "data": data[place] }));
             summary.test = Some([("loss".to_owned(), losses[place])].into());
             Finished::of(record, summary)
         };
@@ -246,7 +261,7 @@ mod tests {
             let run = |(place, &(seed, rate, loss)): (usize, &(u64, f64, f64))| {
                 let Finished { mut record, mut summary, .. } =
                     run(&place.to_string(), seed, rate, 0.5);
-                record.environment = json!({ "data": seed.to_string() });
+                record.environment = environment::example(&json!({ "data": seed.to_string() }));
                 summary.test = Some([("loss".to_owned(), loss)].into());
                 Finished::of(record, summary)
             };
@@ -274,7 +289,7 @@ mod tests {
                 let (name, value) = (format!("{row}-{seed}"), rows[row][seed]);
                 let Finished { mut record, mut summary, .. } =
                     run(&name, seed as u64, 0.1 + row as f64, value);
-                record.environment = json!({ "data": data(seed as u64) });
+                record.environment = environment::example(&json!({ "data": data(seed as u64) }));
                 record.settings.insert("training.monitor".to_owned(), json!(monitored));
                 summary.test.as_mut().unwrap().insert("loss".to_owned(), value);
                 Finished::of(record, summary)

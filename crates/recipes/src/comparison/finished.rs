@@ -67,13 +67,13 @@ impl Finished {
     }
 
     /// The hash of the samples, split by split.
-    pub(super) fn data(&self) -> &Value {
-        &self.record.environment["data"]
+    pub(super) fn data(&self) -> Option<&str> {
+        self.record.environment.data.as_ref().map(|data| data.samples.as_str())
     }
 
     /// The hash of what the samples are chosen from, if recorded.
     pub(super) fn source(&self) -> Option<&str> {
-        self.record.environment["source"].as_str()
+        self.record.environment.data.as_ref()?.source.as_deref()
     }
 
     /// The metrics of all splits, in display order.
@@ -88,8 +88,7 @@ impl Finished {
 
 /// A path that a run was given, so that two spellings of one path are equal.
 fn from_here(record: &Record, path: &str) -> PathBuf {
-    let started_in = record.environment["folder"].as_str().unwrap_or_default();
-    let path = Path::new(started_in).join(path);
+    let path = record.environment.folder.as_deref().unwrap_or(Path::new("")).join(path);
     let whole = fs::canonicalize(&path).or_else(|_| path::absolute(&path)).unwrap_or(path);
     let here = env::current_dir().and_then(fs::canonicalize).unwrap_or_default();
     match whole.strip_prefix(here) {
@@ -138,6 +137,7 @@ mod tests {
     use super::{example as run, *};
     use crate::{
         comparison::{Comparison, Runs},
+        environment,
         record::EarlierLength,
     };
 
@@ -147,7 +147,7 @@ mod tests {
             let Finished { mut record, summary, .. } = run("a", seeds[place], 0.1, 0.5);
             let settings = settings.iter().map(|(key, value)| ((*key).to_owned(), value.clone()));
             record.settings.extend(settings);
-            record.environment = json!({ "data": data[place] });
+            record.environment = environment::example(&json!({ "data": data[place] }));
             Finished::of(record, summary)
         };
         Runs { finished: [0, 1].map(run).into(), notes: Vec::new() }.compare()
@@ -216,7 +216,7 @@ mod tests {
                 let Finished { mut record, summary, .. } = run("a", place as u64, 0.1, 0.5);
                 record.settings.insert("data.path".to_owned(), json!(paths[place]));
                 record.settings.insert("model.weights".to_owned(), json!("none"));
-                record.environment = json!({ "folder": folder.path() });
+                record.environment = environment::example(&json!({ "folder": folder.path() }));
                 Finished::of(record, summary)
             };
             let runs = [0, 1].map(run);
@@ -245,7 +245,7 @@ mod tests {
         let notes = |data: [&str; 2]| {
             let mut runs = [run("a", 0, 0.1, 0.5), run("b", 1, 0.1, 0.6)];
             for (run, data) in runs.iter_mut().zip(data) {
-                run.record.environment = json!({ "data": data });
+                run.record.environment = environment::example(&json!({ "data": data }));
             }
             Runs { finished: runs.into(), notes: Vec::new() }.compare().notes
         };
@@ -257,7 +257,7 @@ mod tests {
     fn runs_of_one_seed_on_different_data_are_two_rows() {
         let mut runs = [run("a", 0, 0.1, 0.5), run("b", 0, 0.1, 0.6), run("c", 1, 0.1, 0.7)];
         for (run, data) in runs.iter_mut().zip(["0123456789ab", "fedcba987654", "another seed's"]) {
-            run.record.environment = json!({ "data": data });
+            run.record.environment = environment::example(&json!({ "data": data }));
         }
         let comparison = Runs { finished: runs.into(), notes: Vec::new() }.compare();
         let seeds: Vec<&[u64]> = comparison.rows.iter().map(|row| row.seeds.as_slice()).collect();
@@ -271,7 +271,8 @@ mod tests {
         let rows = |sources: [Value; 2]| {
             let mut runs = [run("a", 0, 0.1, 0.5), run("b", 1, 0.1, 0.6)];
             for (run, (data, source)) in runs.iter_mut().zip(["one", "other"].iter().zip(sources)) {
-                run.record.environment = json!({ "data": data, "source": source });
+                run.record.environment =
+                    environment::example(&json!({ "data": data, "source": source }));
             }
             let comparison = Runs { finished: runs.into(), notes: Vec::new() }.compare();
             assert_eq!(comparison.differences.contains_key("data"), comparison.rows.len() == 2);

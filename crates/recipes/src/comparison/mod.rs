@@ -14,7 +14,6 @@ use std::{
 use askama::Template;
 use serde::Serialize;
 use serde_json::Value;
-use training::EndStatus;
 
 use self::{best::Best, differences::differences, finished::Finished, row::Row};
 use crate::{
@@ -22,8 +21,8 @@ use crate::{
     chart::{self, Chart},
     names::shortened,
     numbers::in_words,
-    record::{End, Record},
-    report::overlaid,
+    record::{Record, Standing},
+    report::{overlaid, pieces},
     run_directory::CONFIG,
     settings::shown,
     shell::quoted_path,
@@ -144,13 +143,26 @@ impl Runs {
 
     /// The comparison with the curves of all runs, as a page.
     pub(crate) fn page(&self, comparison: &Comparison) -> String {
-        let names: Vec<String> = self.finished.iter().map(|run| self.name(run)).collect();
-        let runs: Vec<(String, &Record)> =
-            names.into_iter().zip(self.finished.iter().map(|run| &run.record)).collect();
+        let of_row = |row: &Row| -> Vec<(String, &Record)> {
+            let is_of_row =
+                |run: &&Finished| row.runs.contains(&run.record.directory.display().to_string());
+            let runs: Vec<&Finished> = self.finished.iter().filter(is_of_row).collect();
+            let more = match runs.len() {
+                0 | 1 => String::new(),
+                count => format!(" and {} more", count - 1),
+            };
+            let named = |(place, run): (usize, &&Finished)| match place {
+                0 => self.name(run) + &more,
+                _ => self.name(run),
+            };
+            let names: Vec<String> = runs.iter().enumerate().map(named).collect();
+            names.into_iter().zip(runs.into_iter().map(|run| &run.record)).collect()
+        };
+        let rows: Vec<Vec<(String, &Record)>> = comparison.rows.iter().map(of_row).collect();
         let text = |values: &Vec<Value>| values.iter().map(told).collect();
         let page = Page {
             style: chart::STYLE,
-            title: format!("{} runs compared", runs.len()),
+            title: format!("{} runs compared", self.finished.len()),
             columns: comparison.columns(),
             rows: comparison.cells(),
             spread: comparison.rows.iter().any(|row| row.runs.len() > 1),
@@ -161,7 +173,7 @@ impl Runs {
                 .collect(),
             best: comparison.best.as_ref().map(Best::sentence),
             notes: &comparison.notes,
-            charts: overlaid(&runs).iter().map(Chart::inline).collect(),
+            charts: overlaid(&rows).iter().map(Chart::inline).collect(),
         };
         page.render().expect("a template fails only where its writer does, and a string does not")
     }
@@ -198,29 +210,27 @@ impl Page<'_> {
     fn short(name: &str) -> String {
         shortened(name, LONGEST_NAME)
     }
-}
 
-/// Why a run has no results.
-fn why(record: &Record) -> String {
-    let shown = record.directory.display();
-    match record.end {
-        Some(End { status: EndStatus::Diverged, .. }) => format!("the run `{shown}` diverged"),
-        _ if record.in_use => format!("the run `{shown}` is being trained now"),
-        _ => format!("the run `{shown}` is not finished"),
+    fn pieces(text: &str) -> Vec<(bool, &str)> {
+        pieces(text)
     }
 }
 
 /// The error of a run without results.
 fn unfinished(record: &Record) -> Failure {
-    let help = match record.end {
-        Some(End { status: EndStatus::Diverged, .. }) => "name two runs that are finished".into(),
-        _ if record.in_use => "wait until it has ended".into(),
-        _ => format!(
-            "finish it: `recipes resume {}`, or name two runs that are finished",
-            quoted_path(&record.directory)
+    let (why, help) = match record.standing() {
+        Standing::Diverged => ("diverged", "name two runs that are finished".to_owned()),
+        Standing::InUse => ("is being trained now", "wait until it has ended".to_owned()),
+        _ => (
+            "is not finished",
+            format!(
+                "finish it: `recipes resume {}`, or name two runs that are finished",
+                quoted_path(&record.directory)
+            ),
         ),
     };
-    Failure::new(ExitCode::UserData, why(record), help)
+    let message = format!("the run `{}` {why}", record.directory.display());
+    Failure::new(ExitCode::UserData, message, help)
 }
 
 impl Comparison {
@@ -280,6 +290,7 @@ mod tests {
     use serde_json::json;
 
     use super::{finished::example as run, *};
+    use crate::environment;
 
     #[test]
     fn runs_that_differ_in_their_seed_are_a_row() {
@@ -335,7 +346,7 @@ mod tests {
         let notes = |seeds: [u64; 2], data: [&str; 2]| {
             let mut runs = [run("a", seeds[0], 0.1, 0.5), run("b", seeds[1], 0.2, 0.6)];
             for (run, data) in runs.iter_mut().zip(data) {
-                run.record.environment = json!({ "data": data });
+                run.record.environment = environment::example(&json!({ "data": data }));
             }
             let comparison = Runs { finished: runs.into(), notes: Vec::new() }.compare();
             assert_eq!(comparison.rows.len(), 2);
@@ -371,7 +382,8 @@ mod tests {
         let notes = vec!["left out: <x>".to_owned()];
         let runs = Runs { finished: runs.into(), notes };
         let page = runs.page(&runs.compare());
-        assert!(page.contains(">a</text>") && page.contains(">b</text>"), "{page}");
+        assert!(page.contains("<title>a and 1 more: 1, 0.5</title>"), "{page}");
+        assert!(page.contains("<title>b: 1, 0.5</title>"), "{page}");
         assert!(page.contains("55.00 ± 7.07 %") && !page.contains("http"), "{page}");
         assert!(page.contains("left out: &#60;x&#62;"), "{page}");
     }

@@ -78,7 +78,7 @@ pub(super) struct Samples {
 
 impl Samples {
     fn of(run: &Finished) -> Self {
-        let hash = run.data().as_str().map(str::to_owned);
+        let hash = run.data().map(str::to_owned);
         Self { seed: run.summary.seed, hash, source: run.source().map(str::to_owned) }
     }
 }

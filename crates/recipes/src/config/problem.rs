@@ -129,7 +129,8 @@ pub(crate) fn usual_choice(word: &str) -> Option<&'static str> {
         "letterbox" => "pad",
         "cosine_annealing" => "cosine",
         "reduce_on_plateau" => "plateau",
-        "val_loss" => "loss",
+        // The lower the loss, the lower these, which follow from it.
+        "val_loss" | "perplexity" | "val_perplexity" | "mse" | "rmse" => "loss",
         "acc" | "val_acc" | "val_accuracy" | "top1" => "accuracy",
         "f1" | "f1_macro" | "val_f1" => "macro_f1",
         _ => return None,

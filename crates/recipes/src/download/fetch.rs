@@ -3,7 +3,7 @@
 use std::{
     fs::{self, File},
     io::{self, Read, Seek, SeekFrom, Write},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use ureq::{
@@ -37,33 +37,27 @@ pub(super) fn fetch(
         return Err(DownloadError::Other { path: destination, found, expected });
     }
 
-    let path = folder.join(format!("{}.part", file.name));
-    // Not for appending alone: Windows cuts no such file.
-    let options = || File::options().create(true).write(true).truncate(false).open(&path);
-    let mut part = options().map_err(DownloadError::file(&path))?;
-    let end = |part: &mut File| part.seek(SeekFrom::End(0)).map_err(DownloadError::file(&path));
-    let mut have = end(&mut part)?;
-    let mut bytes = file.bytes;
+    let mut part = Part::open(folder.join(format!("{}.part", file.name)), file.bytes)?;
     for _ in 0..MOST_CONNECTIONS {
-        if bytes.is_some_and(|bytes| have >= bytes) {
+        if part.is_whole() {
             break;
         }
-        let ended = go_on(agent, url, have, &mut bytes, &mut part, &path, progress);
-        let before = std::mem::replace(&mut have, end(&mut part)?);
-        match ended {
+        let before = part.have;
+        match part.go_on(agent, url, progress) {
             // A full disk stays full; a broken connection is retried if it brought anything.
             Err(error @ (DownloadError::File { .. } | DownloadError::Stopped)) => {
                 return Err(error);
             }
-            Err(error) if have == before => return Err(error),
-            _ if have == before => break,
+            Err(error) if part.have == before => return Err(error),
+            _ if part.have == before => break,
             _ => {}
         }
     }
+    let Part { path, file, have, bytes } = part;
     if let Some(bytes) = bytes.filter(|&bytes| have < bytes) {
         return Err(DownloadError::BrokenOff { url: url.to_owned(), have, bytes });
     }
-    part.sync_all().map_err(DownloadError::file(&path))?;
+    file.sync_all().map_err(DownloadError::file(&path))?;
 
     let found = hash(&path)?;
     if !found.starts_with(expected) {
@@ -73,59 +67,82 @@ pub(super) fn fetch(
     Ok(store::rename(&path, &destination)?)
 }
 
-/// Appends what one connection brings after the first `have` bytes. If the total is not `known`, the
-/// server tells it. A server that cannot resume starts over.
-fn go_on(
-    agent: &Agent,
-    url: &str,
-    mut have: u64,
-    known: &mut Option<u64>,
-    part: &mut File,
-    path: &Path,
-    progress: &mut Progress<'_>,
-) -> Result<(), DownloadError> {
-    let unreachable = |reason: String| DownloadError::Unreachable { url: url.to_owned(), reason };
-    let mut request = agent.get(url);
-    if have > 0 {
-        request = request.header(header::RANGE, format!("bytes={have}-"));
+/// What has arrived of a file.
+struct Part {
+    path: PathBuf,
+    file: File, // at its end
+    have: u64,
+    /// Of the whole file, if known.
+    bytes: Option<u64>,
+}
+
+impl Part {
+    fn open(path: PathBuf, bytes: Option<u64>) -> Result<Self, DownloadError> {
+        // Not for appending alone: Windows cuts no such file.
+        let options = || File::options().create(true).write(true).truncate(false).open(&path);
+        let mut file = options().map_err(DownloadError::file(&path))?;
+        let have = file.seek(SeekFrom::End(0)).map_err(DownloadError::file(&path))?;
+        Ok(Self { path, file, have, bytes })
     }
-    let response = request.call().map_err(|error| unreachable(error.to_string()))?;
-    match response.status() {
-        StatusCode::PARTIAL_CONTENT if begins_at(&response, have) => {}
-        // The server has no more, so the file may be complete; the checksum decides.
-        StatusCode::RANGE_NOT_SATISFIABLE if have > 0 => return Ok(()),
-        StatusCode::OK | StatusCode::PARTIAL_CONTENT => {
-            part.set_len(0).and_then(|()| part.rewind()).map_err(DownloadError::file(path))?;
-            have = 0;
-            if response.status() == StatusCode::PARTIAL_CONTENT {
-                return Ok(());
+
+    fn is_whole(&self) -> bool {
+        self.bytes.is_some_and(|bytes| self.have >= bytes)
+    }
+
+    fn clear(&mut self) -> Result<(), DownloadError> {
+        self.have = 0;
+        let cleared = self.file.set_len(0).and_then(|()| self.file.rewind());
+        cleared.map_err(DownloadError::file(&self.path))
+    }
+
+    /// Appends what one connection brings. If the total is not known, the server tells it. A server that
+    /// cannot resume starts over.
+    fn go_on(
+        &mut self,
+        agent: &Agent,
+        url: &str,
+        progress: &mut Progress<'_>,
+    ) -> Result<(), DownloadError> {
+        let unreachable =
+            |reason: String| DownloadError::Unreachable { url: url.to_owned(), reason };
+        let mut request = agent.get(url);
+        if self.have > 0 {
+            request = request.header(header::RANGE, format!("bytes={}-", self.have));
+        }
+        let response = request.call().map_err(|error| unreachable(error.to_string()))?;
+        match response.status() {
+            StatusCode::PARTIAL_CONTENT if begins_at(&response, self.have) => {}
+            // The server has no more, so the file may be complete; the checksum decides.
+            StatusCode::RANGE_NOT_SATISFIABLE if self.have > 0 => return Ok(()),
+            StatusCode::OK => self.clear()?,
+            StatusCode::PARTIAL_CONTENT => return self.clear(), // of another place
+            status => {
+                let status = status.as_u16();
+                return Err(DownloadError::Refused { url: url.to_owned(), status });
             }
         }
-        status => {
-            let status = status.as_u16();
-            return Err(DownloadError::Refused { url: url.to_owned(), status });
-        }
-    }
-    let announced = || response.body().content_length().map(|rest| have + rest);
-    let Some(bytes) = known.or_else(announced) else {
-        return Err(unreachable("the server does not report the file's size".to_owned()));
-    };
-    *known = Some(bytes);
-    // One byte too many is enough to detect another file.
-    let mut body = response.into_body().into_reader().take(bytes + 1 - have);
-    let mut buffer = vec![0; 1 << 16];
-    loop {
-        if progress(have, bytes).is_break() {
-            return Err(DownloadError::Stopped);
-        }
-        let count = match body.read(&mut buffer) {
-            Ok(0) => return Ok(()),
-            Ok(count) => count,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(unreachable(error.to_string())),
+        let announced = || response.body().content_length().map(|rest| self.have + rest);
+        let Some(bytes) = self.bytes.or_else(announced) else {
+            return Err(unreachable("the server does not report the file's size".to_owned()));
         };
-        part.write_all(&buffer[..count]).map_err(DownloadError::file(path))?;
-        have += count as u64;
+        self.bytes = Some(bytes);
+        // One byte too many is enough to detect another file.
+        let mut body = response.into_body().into_reader().take(bytes + 1 - self.have);
+        let mut buffer = vec![0; 1 << 16];
+        loop {
+            if progress(self.have, bytes).is_break() {
+                return Err(DownloadError::Stopped);
+            }
+            let count = match body.read(&mut buffer) {
+                Ok(0) => return Ok(()),
+                Ok(count) => count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(unreachable(error.to_string())),
+            };
+            let written = self.file.write_all(&buffer[..count]);
+            written.map_err(DownloadError::file(&self.path))?;
+            self.have += count as u64;
+        }
     }
 }
 

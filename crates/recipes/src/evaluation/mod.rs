@@ -21,9 +21,10 @@ pub(crate) use self::tally::ClassScores;
 use crate::{
     ExitCode, Failure,
     config::{Check, Checker, Problems, SettingsLayer},
+    environment::Environment,
     image_set::Progress,
     paths::{self, of_same_name, or_moved, trained_on},
-    record::{self, data_hash},
+    record,
     registry::{self, Recipe},
     run_directory::ENVIRONMENT,
     shell::quoted_path,
@@ -209,8 +210,8 @@ impl<'a> Evaluated<'a> {
             format!("restore it, or name {alternative} to evaluate on: `--data PATH`")
         };
         let input = self.model.description().input();
-        match data_hash(self.run) {
-            Some(recorded) if recorded == fingerprint => Ok(()),
+        match Environment::of(self.run)?.and_then(|environment| environment.data) {
+            Some(recorded) if recorded.samples == fingerprint => Ok(()),
             Some(_) => Err(of_same_name(self.run).unwrap_or_else(|| {
                 let message = "the run's data has changed since it was trained";
                 Failure::new(ExitCode::UserData, message, other(&format!("other {input}")))
@@ -218,8 +219,7 @@ impl<'a> Evaluated<'a> {
             None => Err(Failure::new(
                 ExitCode::UserData,
                 format!(
-                    "whether these are the data that the run was trained on is unknown: `{}` is missing \
-                     or damaged",
+                    "whether these are the data that the run was trained on is unknown: `{}` is missing",
                     self.run.join(ENVIRONMENT).display()
                 ),
                 other(&input.to_string()),

@@ -2,11 +2,14 @@
 
 use crate::{
     chart::{Chart, Line},
+    numbers::in_words,
     record::{EpochRecord, Record, StepRecord},
 };
 
-/// The charts of what was recorded more than once, in the page's order.
+/// The charts of what was recorded more than once, in the page's order; the best epoch is marked.
 pub(super) fn curves(record: &Record) -> Vec<Chart> {
+    let best = record.summary.as_ref().and_then(|summary| summary.best.as_ref());
+    let mark = best.map(|best| (best.epoch as f64, format!("epoch {}, the best", best.epoch)));
     let mut charts = Vec::new();
     let validated = record.validated();
     if record.epochs.len() > 1 || !validated.is_empty() {
@@ -14,22 +17,26 @@ pub(super) fn curves(record: &Record) -> Vec<Chart> {
         if validated.contains(&"loss") {
             lines.push(line("validation", by_epoch(record, |epoch| epoch.validation("loss"))));
         }
-        charts.push(chart("Loss", ("epoch", "loss"), lines));
+        let mark = mark.clone();
+        charts.push(Chart { mark, ..chart("Loss", ("epoch", "loss"), lines) });
     }
     for &name in validated.iter().filter(|&&name| name != "loss") {
         let points = by_epoch(record, |epoch| epoch.validation(name));
-        let title = format!("Validation {name}");
-        charts.push(chart(&title, ("epoch", name), vec![line(name, points)]));
+        let name = in_words(name);
+        let lines = vec![line(&name, points)];
+        let of_epochs = chart(&format!("Validation {name}"), ("epoch", &name), lines);
+        charts.push(Chart { mark: mark.clone(), ..of_epochs });
     }
+    let steps = whole_intervals(&record.steps);
     let by_step = |title: &str, label: &str, value: &dyn Fn(&StepRecord) -> Option<f64>| {
-        let points = record.steps.iter().filter_map(|step| Some((step.step as f64, value(step)?)));
+        let points = steps.iter().filter_map(|step| Some((step.step as f64, value(step)?)));
         chart(title, ("step", label), vec![line(label, points.collect())])
     };
-    if !record.steps.is_empty() {
+    if !steps.is_empty() {
         charts.push(by_step("Training loss by step", "loss", &|step| step.loss));
         let rate = |step: &StepRecord| Some(step.learning_rate);
         charts.push(by_step("Learning rate", "learning rate", &rate));
-        if record.steps.iter().any(|step| step.gradient_norm.is_some()) {
+        if steps.iter().any(|step| step.gradient_norm.is_some()) {
             charts.push(by_step("Gradient norm", "norm", &|step| step.gradient_norm));
         }
         charts.push(by_step("Speed", "samples/s", &|step| step.samples_per_second));
@@ -38,35 +45,61 @@ pub(super) fn curves(record: &Record) -> Vec<Chart> {
     charts
 }
 
-/// Charts with the curves of several runs overlaid, each run by its name.
-pub(crate) fn overlaid(runs: &[(String, &Record)]) -> Vec<Chart> {
+/// Without a last interval that the end of the run has cut short: the mean of a few steps would look as if
+/// something had happened.
+fn whole_intervals(steps: &[StepRecord]) -> &[StepRecord] {
+    let ends: Vec<u64> = steps.iter().rev().take(3).map(|record| record.step).collect();
+    match ends[..] {
+        [end, last, before] if end - last < last - before => &steps[..steps.len() - 1],
+        // The first begins with the run.
+        [end, last] if end - last < last => &steps[..1],
+        _ => steps,
+    }
+}
+
+/// Charts with the curves of several runs overlaid, each by its name: those of a row in one colour, which
+/// the legend calls by the first name.
+pub(crate) fn overlaid(rows: &[Vec<(String, &Record)>]) -> Vec<Chart> {
     let mut measures = vec!["loss"];
-    for name in runs.iter().flat_map(|(_, record)| record.validated()) {
+    for name in rows.iter().flatten().flat_map(|(_, record)| record.validated()) {
         if !measures.contains(&name) {
             measures.push(name);
         }
     }
     let over = |title: String, label: &str, value: &dyn Fn(&EpochRecord) -> Option<f64>| {
-        let lines = runs.iter().map(|(name, record)| line(name, by_epoch(record, value)));
-        chart(&title, ("epoch", label), lines.collect())
+        let of_row = |runs: &Vec<(String, &Record)>| {
+            let of_run = |(place, (name, record)): (usize, &(String, &Record))| Line {
+                repeats: place > 0,
+                ..line(name, by_epoch(record, value))
+            };
+            runs.iter().enumerate().map(of_run).collect::<Vec<_>>()
+        };
+        chart(&title, ("epoch", label), rows.iter().flat_map(of_row).collect())
     };
     let training = over("Training loss".to_owned(), "loss", &|epoch| epoch.train_loss);
-    let validation = measures
-        .iter()
-        .map(|&name| over(format!("Validation {name}"), name, &|epoch| epoch.validation(name)));
+    let validation = measures.iter().map(|&name| {
+        let label = in_words(name);
+        over(format!("Validation {label}"), &label, &|epoch| epoch.validation(name))
+    });
     let drawn = |chart: &Chart| chart.lines.iter().any(|line| !line.points.is_empty());
     std::iter::once(training).chain(validation).filter(drawn).collect()
 }
 
 /// A chart of a regression's predicted values over the true ones; none without values.
-pub(super) fn values(values: &[(f64, f64)]) -> Option<Chart> {
+///
+/// - `of`: how many there are, of which these may be some
+pub(super) fn values(values: &[(f64, f64)], of: usize) -> Option<Chart> {
     let all = values.iter().flat_map(|&(truth, prediction)| [truth, prediction]);
     let (low, high) =
         all.fold((f64::MAX, f64::MIN), |(low, high), value| (low.min(value), high.max(value)));
     let rows = Line { loose: true, ..line("held-out row", values.to_vec()) };
     let diagonal = line("predicted = true", vec![(low, low), (high, high)]);
     let axes = ("true value", "predicted value");
-    (!values.is_empty()).then(|| chart("Predicted and true values", axes, vec![rows, diagonal]))
+    let title = match values.len() {
+        count if count < of => format!("Predicted and true values of {count} of the rows"),
+        _ => "Predicted and true values".to_owned(),
+    };
+    (!values.is_empty()).then(|| chart(&title, axes, vec![rows, diagonal]))
 }
 
 fn by_epoch(record: &Record, value: impl Fn(&EpochRecord) -> Option<f64>) -> Vec<(f64, f64)> {
@@ -74,7 +107,7 @@ fn by_epoch(record: &Record, value: impl Fn(&EpochRecord) -> Option<f64>) -> Vec
 }
 
 fn line(name: &str, points: Vec<(f64, f64)>) -> Line {
-    Line { name: name.to_owned(), points, loose: false }
+    Line { name: name.to_owned(), points, ..Line::default() }
 }
 
 fn chart(title: &str, (x_label, y_label): (&str, &str), lines: Vec<Line>) -> Chart {
@@ -139,17 +172,36 @@ mod tests {
     #[test]
     fn runs_are_laid_over_each_other() {
         let (first, second) = (record(), record());
-        let charts = overlaid(&[("a".to_owned(), &first), ("b".to_owned(), &second)]);
+        let named = |name: &str| name.to_owned();
+        let rows = [vec![(named("a"), &first)], vec![(named("b"), &second), (named("c"), &first)]];
+        let charts = overlaid(&rows);
         assert_eq!(titles(&charts), ["Training loss", "Validation loss", "Validation accuracy"]);
-        assert_eq!(charts[1].lines[1].name, "b");
+        let lines: Vec<(&str, bool)> =
+            charts[1].lines.iter().map(|line| (line.name.as_str(), line.repeats)).collect();
+        assert_eq!(lines, [("a", false), ("b", false), ("c", true)]);
     }
 
     #[test]
     fn values_are_drawn_beside_the_line_on_which_they_would_be_right() {
-        let chart = values(&[(1.0, 2.0), (5.0, 4.5), (3.0, -1.0)]).unwrap();
+        let chart = values(&[(1.0, 2.0), (5.0, 4.5), (3.0, -1.0)], 4).unwrap();
         assert!(chart.lines[0].loose && !chart.lines[1].loose);
         assert_eq!(chart.lines[0].points.len(), 3);
         assert_eq!(chart.lines[1].points, [(-1.0, -1.0), (5.0, 5.0)]);
-        assert!(values(&[]).is_none());
+        assert_eq!(chart.title, "Predicted and true values of 3 of the rows");
+        assert!(values(&[], 0).is_none());
+    }
+
+    #[test]
+    fn an_interval_that_the_end_cut_short_is_left_out() {
+        let last = |steps: &[u64]| {
+            let steps: Vec<StepRecord> =
+                steps.iter().map(|&step| StepRecord { step, ..StepRecord::default() }).collect();
+            whole_intervals(&steps).last().map(|record| record.step)
+        };
+        assert_eq!(last(&[50, 100, 104]), Some(100));
+        assert_eq!(last(&[50, 100, 150]), Some(150));
+        assert_eq!(last(&[50, 54]), Some(50));
+        assert_eq!(last(&[4]), Some(4));
+        assert_eq!(last(&[]), None);
     }
 }

@@ -7,10 +7,10 @@ use crate::{
 
 /// Each with its name.
 pub(super) fn facts(record: &Record) -> Vec<(&'static str, String)> {
-    let environment = |key: &str| record.environment[key].as_str().map(str::to_owned);
     let mut facts = vec![("recipe", record.recipe.clone())];
-    if let Some(device) = environment("device") {
-        facts.push(("device", device));
+    let environment = &record.environment;
+    if !environment.device.is_empty() {
+        facts.push(("device", environment.device.clone()));
     }
     let done = |done: u64, of: Option<u64>| match of {
         Some(of) if of != done => format!("{} of {}", grouped(done), grouped(of)),
@@ -52,9 +52,10 @@ pub(super) fn facts(record: &Record) -> Vec<(&'static str, String)> {
     if record.resumed > 0 {
         facts.push(("resumed", counted(record.resumed, "time")));
     }
-    if let Some(started) = environment("started") {
+    if !environment.started.is_empty() {
         // Without seconds: `2026-01-31 12:00 UTC`.
-        let minute = started.replace('T', " ").chars().take(16).collect::<String>() + " UTC";
+        let minute =
+            environment.started.replace('T', " ").chars().take(16).collect::<String>() + " UTC";
         facts.push((if record.resumed > 0 { "last started" } else { "started" }, minute));
     }
     facts

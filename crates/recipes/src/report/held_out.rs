@@ -91,9 +91,9 @@ impl HeldOut {
         &self.examined.report
     }
 
-    /// `10,000 held-out samples`
+    /// `10,000 samples`
     pub(super) fn samples(&self) -> String {
-        let unit = if self.vocabulary.is_some() { "held-out token" } else { "held-out sample" };
+        let unit = if self.vocabulary.is_some() { "token" } else { "sample" };
         counted(self.report().samples, unit)
     }
 
@@ -222,7 +222,7 @@ mod tests {
         assert_eq!(text(64.9).unwrap(), "not clearly better than guessing among the 65 tokens");
         assert_eq!(text(80.0).unwrap(), "worse than guessing among the 65 tokens");
         assert_eq!(text(4.4), None);
-        assert_eq!(held_out(&[], &[], Some(65)).samples(), "1,000 held-out tokens");
+        assert_eq!(held_out(&[], &[], Some(65)).samples(), "1,000 tokens");
     }
 
     #[test]

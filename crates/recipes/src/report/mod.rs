@@ -21,7 +21,7 @@ use std::path::Path;
 use self::held_out::HeldOut;
 pub(crate) use self::{
     curves::overlaid,
-    page::MOST_IN_MATRIX,
+    page::{MOST_IN_MATRIX, pieces},
     verdict::{Verdict, stable, stopped_early},
 };
 use crate::{
@@ -118,7 +118,11 @@ fn write_page(
     let mut verdict = verdict::verdict(record, held_out, failure);
     verdict.notes.extend(record.damage().map(|damage| format!("{damage}.")));
     let page = page::page(record, &verdict, measured);
-    store::write_whole(file, page.as_bytes()).map_err(Failure::user_data)?;
+    store::write_whole(file, page.as_bytes()).map_err(|error| {
+        let run = quoted_path(&record.directory);
+        let elsewhere = format!("to write it elsewhere: recipes report {run} --output FILE.html");
+        Failure::user_data(error).or(&elsewhere)
+    })?;
     Ok(verdict)
 }
 

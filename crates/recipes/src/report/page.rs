@@ -17,8 +17,10 @@ use super::{
 use crate::{
     Failure,
     chart::{self, Chart},
+    environment::Environment,
     evaluation::{EvaluationReport, Mistake, Sample},
-    numbers::{counted, grouped, measure, ordered, percent},
+    names::shortened,
+    numbers::{counted, grouped, in_words, measure, ordered, percent},
     record::{Record, SampleRecord},
     run_directory::CONFIG,
     shell::{quoted, quoted_path},
@@ -28,6 +30,10 @@ use crate::{
 pub(crate) const MOST_IN_MATRIX: usize = 30;
 /// The most letters of all class names that head a column each; more are numbered.
 const LETTERS_OF_HEADS: usize = 120;
+/// The most letters of a class in a table; its whole name is shown on hover.
+const LONGEST_NAME: usize = 40;
+/// With more columns than so many the matrix is drawn closely.
+const MOST_WIDE_COLUMNS: usize = 12;
 /// The most epochs whose generated text is shown.
 const MOST_SAMPLES: usize = 8;
 /// How many of the most confused pairs of classes are named.
@@ -54,34 +60,44 @@ struct Page<'a> {
     warnings: &'a [String],
     config: &'a str,
     environment: Vec<(String, String)>,
+    /// The command that evaluates it.
+    evaluation: String,
     command: String,
     /// Why the command does not quite repeat the run.
     deviates: Option<String>,
 }
 
 impl Page<'_> {
-    /// A text in pieces, and whether each is code, which stands in backticks. One within a word is of
-    /// the word, such as a path.
-    fn pieces(text: &str) -> Vec<(bool, &str)> {
-        let opens = |&place: &usize| !text[..place].ends_with(char::is_alphanumeric);
-        let closes = |&place: &usize| !text[place + 1..].starts_with(char::is_alphanumeric);
-        let mut marks = text.match_indices('`').map(|(place, _)| place);
-        let (mut pieces, mut told) = (Vec::new(), 0);
-        while let Some(open) = marks.find(opens)
-            && let Some(close) = marks.find(closes)
-        {
-            pieces.extend([(false, &text[told..open]), (true, &text[open + 1..close])]);
-            told = close + 1;
-        }
-        pieces.push((false, &text[told..]));
-        pieces
+    fn short(name: &str) -> String {
+        shortened(name, LONGEST_NAME)
     }
+
+    fn pieces(text: &str) -> Vec<(bool, &str)> {
+        pieces(text)
+    }
+}
+
+/// A text in pieces, and whether each is code, which stands in backticks. One within a word is of the word,
+/// such as a path.
+pub(crate) fn pieces(text: &str) -> Vec<(bool, &str)> {
+    let opens = |&place: &usize| !text[..place].ends_with(char::is_alphanumeric);
+    let closes = |&place: &usize| !text[place + 1..].starts_with(char::is_alphanumeric);
+    let mut marks = text.match_indices('`').map(|(place, _)| place);
+    let (mut pieces, mut told) = (Vec::new(), 0);
+    while let Some(open) = marks.find(opens)
+        && let Some(close) = marks.find(closes)
+    {
+        pieces.extend([(false, &text[told..open]), (true, &text[open + 1..close])]);
+        told = close + 1;
+    }
+    pieces.push((false, &text[told..]));
+    pieces
 }
 
 /// What was measured on held-out data.
 struct Measures<'a> {
     heading: String,
-    metrics: Vec<(&'a str, String)>,
+    metrics: Vec<(String, String)>,
     classes: Vec<ClassRow<'a>>,
     columns: Vec<String>,
     matrix: Vec<MatrixRow>,
@@ -166,6 +182,7 @@ pub(super) fn page(
         warnings: &record.warnings,
         config: &record.config,
         environment: environment(&record.environment),
+        evaluation: format!("recipes eval {} --json", quoted_path(&record.directory)),
         command: format!("recipes train {}", quoted_path(&record.directory.join(CONFIG))),
         deviates: record.followed_lengths().map(|lengths| {
             format!(
@@ -196,17 +213,17 @@ fn measures(held_out: &HeldOut) -> Measures<'_> {
         if named { class.clone() } else { format!("#{}", index + 1) }
     };
     Measures {
-        heading: format!("{} split: {}", report.split, held_out.samples()),
+        heading: format!("On the {} split, {}", report.split, held_out.samples()),
         metrics: ordered(&report.metrics)
             .into_iter()
-            .map(|(name, value)| (name, measure(name, value)))
+            .map(|(name, value)| (in_words(name), measure(name, value)))
             .collect(),
         classes: report.per_class.iter().map(class_row).collect(),
         columns: if few { columns.map(column).collect() } else { Vec::new() },
         matrix,
         pairs: pairs(report),
         pictures: mistakes.iter().filter_map(picture).collect(),
-        values: values(&held_out.examined.values).map(|chart| chart.inline()),
+        values: values(&held_out.examined.values, report.samples).map(|chart| chart.inline()),
         rows: rows(mistakes),
         text: held_out.text.as_ref(),
     }
@@ -258,7 +275,8 @@ fn pairs(report: &EvaluationReport) -> Vec<String> {
     pairs.truncate(MOST_PAIRS);
     let told = |(count, truth, column): (u64, usize, usize)| {
         let times = if count == 1 { "once".to_owned() } else { counted(count, "time") };
-        format!("{} as {} ({times})", classes[truth], classes[column])
+        let [truth, predicted] = [truth, column].map(|class| Page::short(&classes[class]));
+        format!("{truth} as {predicted} ({times})")
     };
     pairs.into_iter().map(told).collect()
 }
@@ -291,7 +309,8 @@ fn rows(mistakes: &[Mistake]) -> Option<Rows<'_>> {
     }
     columns.extend(first.iter().map(|(name, _)| name.as_str()));
     let row = |mistake: &Mistake| {
-        let mut cells = vec![mistake.truth.clone(), mistake.prediction.clone()];
+        let mut cells =
+            [&mistake.truth, &mistake.prediction].map(|name| Page::short(name)).to_vec();
         if classes {
             cells.push(sure(mistake));
         }
@@ -303,7 +322,7 @@ fn rows(mistakes: &[Mistake]) -> Option<Rows<'_>> {
     Some(Rows { columns, rows: mistakes.iter().map(row).collect() })
 }
 
-fn environment(environment: &Value) -> Vec<(String, String)> {
+fn environment(environment: &Environment) -> Vec<(String, String)> {
     let shown = |value: &Value| match value {
         Value::String(text) => text.clone(),
         Value::Array(words) => {
@@ -311,8 +330,12 @@ fn environment(environment: &Value) -> Vec<(String, String)> {
         }
         value => value.to_string(),
     };
+    let environment = serde_json::to_value(environment).unwrap_or_default();
     let entries = environment.as_object().into_iter().flatten();
-    entries.map(|(key, value)| (key.replace('_', " "), shown(value))).collect()
+    entries
+        .filter(|(_, value)| !value.is_null() && *value != "")
+        .map(|(key, value)| (key.replace('_', " "), shown(value)))
+        .collect()
 }
 
 #[cfg(test)]

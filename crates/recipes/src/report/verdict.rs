@@ -1,7 +1,7 @@
 //! A run in one sentence, and notes on it.
 
 use serde_json::Value;
-use training::{EndStatus, Metrics};
+use training::{EndStatus, Metrics, newest_step};
 
 use super::{
     held_out::HeldOut,
@@ -9,10 +9,11 @@ use super::{
 };
 use crate::{
     Failure, Summary,
+    config::Problem,
     numbers::{counted, duration, grouped, in_words, percent, rounded, significant},
-    record::{Record, held_out},
+    record::{Record, Standing, held_out},
     registry,
-    run_directory::CONFIG,
+    run_directory::{CHECKPOINTS, CONFIG},
     settings::shown,
     shell::quoted_path,
 };
@@ -52,7 +53,10 @@ pub(super) fn verdict(
             "{} reached {} on {} after {length} in {took}{}.",
             record.recipe,
             reached(metrics),
-            measured.map_or_else(|| format!("the {split} split"), HeldOut::samples),
+            match measured.map(HeldOut::samples) {
+                Some(samples) => format!("{samples} of the {split} split"),
+                None => format!("the {split} split"),
+            },
             best(record, summary),
         ),
     };
@@ -112,31 +116,34 @@ fn unfinished(record: &Record, failure: Option<&Failure>) -> Verdict {
     let loss = loss.map(|loss| format!(", at a training loss of {}", rounded(loss)));
     let loss = loss.unwrap_or_default();
     let recipe = &record.recipe;
-    let resume = format!("To resume it: `recipes resume {}`.", quoted_path(&record.directory));
-    if record.end.is_some_and(|end| end.status == EndStatus::Interrupted) {
-        let sentence = format!("{recipe} was interrupted after {place}{loss}.");
-        return Verdict { sentence, notes: vec![resume] };
-    }
-    if let Some(problem) = failure.and_then(|failure| failure.problems.first()) {
-        let help = problem.help.iter().map(|help| format!("What to do: {help}."));
-        let sentence = format!("{recipe} did not finish: {}.", problem.message);
-        return Verdict { sentence, notes: help.collect() };
-    }
-    if record.end.is_some_and(|end| end.status == EndStatus::Diverged) {
-        let sentence = format!(
-            "{recipe} diverged: at {place} a loss, a gradient or a value of the model was not finite."
-        );
-        return Verdict { sentence, notes: vec![format!("What to do: {}.", stable(record))] };
-    }
+    let from = newest_step(&record.directory.join(CHECKPOINTS));
+    let from = from.map(|step| format!(" from step {}", grouped(step))).unwrap_or_default();
+    let command = format!("recipes resume {}", quoted_path(&record.directory));
+    let resume = format!("To resume it{from}: `{command}`.");
+    let what_to_do = |help: &str| vec![format!("What to do: {help}.")];
     let last = format!("last known: {place}{loss}");
-    if record.in_use {
-        let sentence = format!("{recipe} is being trained now; {last}.");
-        return Verdict { sentence, notes: Vec::new() };
-    }
-    Verdict {
-        sentence: format!("{recipe} is not finished; {last}."),
-        notes: vec![format!("It failed or was killed. {resume}")],
-    }
+    let problem = failure.and_then(|failure| failure.problems.first());
+    let (sentence, notes) = match (record.standing(), problem) {
+        (Standing::Interrupted, _) => {
+            (format!("{recipe} was interrupted after {place}{loss}."), vec![resume])
+        }
+        (_, Some(Problem { message, help, .. })) => (
+            format!("{recipe} did not finish: {message}."),
+            help.as_deref().map(what_to_do).unwrap_or_default(),
+        ),
+        (Standing::Diverged, None) => (
+            format!(
+                "{recipe} diverged: at {place} a loss, a gradient or a value of the model was not finite."
+            ),
+            what_to_do(&stable(record)),
+        ),
+        (Standing::InUse, None) => (format!("{recipe} is being trained now; {last}."), Vec::new()),
+        (Standing::Finished | Standing::CutShort, None) => (
+            format!("{recipe} is not finished; {last}."),
+            vec![format!("It failed or was killed. {resume}")],
+        ),
+    };
+    Verdict { sentence, notes }
 }
 
 /// How to keep a run from diverging.

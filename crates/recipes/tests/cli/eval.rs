@@ -101,7 +101,9 @@ fn a_table_is_measured_with_its_classes() {
     fs::write(folder.path("table.csv"), format!("a,b,class\n9,9,left\n{rows}")).unwrap();
     folder.run("eval run").refused(3, "the run's data has changed");
     folder.write("run/environment.json", "{");
-    folder.run("eval run").refused(3, "`run/environment.json` is missing or damaged");
+    folder.run("eval run").refused(3, "`run/environment.json` cannot be read: EOF");
+    fs::remove_file(folder.path("run/environment.json")).unwrap();
+    folder.run("eval run").refused(3, "`run/environment.json` is missing");
 }
 
 /// Of forty patients, each with a ward and a class that tell nothing of others.

@@ -76,7 +76,7 @@ impl Folder {
     }
 
     /// As [`Folder::run`], with something on standard input.
-    pub(crate) fn run_with(&self, arguments: &str, input: &str) -> Ran {
+    pub(crate) fn run_with(&self, arguments: &str, input: impl AsRef<[u8]>) -> Ran {
         let mut child = self
             .command()
             .args(arguments.split_whitespace())
@@ -85,7 +85,7 @@ impl Folder {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        child.stdin.take().unwrap().write_all(input.as_ref()).unwrap();
         told(child.wait_with_output().unwrap())
     }
 

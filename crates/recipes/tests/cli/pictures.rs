@@ -78,6 +78,9 @@ fn a_folder_of_pictures_is_learnt_and_new_ones_are_predicted() {
     assert_eq!((rows[0], rows.len()), ("input,class,probability,class_2,probability_2", 3));
     assert!(rows[1].starts_with("new/a.bmp,dark,"), "{rows:?}");
     folder.run("predict run new --csv --json").refused(2, "`--csv` and `--json`");
+    let piped = folder.run_with("predict run -", bmp(8, [250, 250, 210])).succeeded().stdout;
+    assert!(piped.starts_with("standard input: bright ("), "{piped}");
+    folder.run_with("predict run -", "text").refused(3, "`standard input` is not an image");
 }
 
 #[test]

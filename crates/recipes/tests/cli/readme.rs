@@ -19,7 +19,8 @@ fn python_is_there() -> bool {
     false
 }
 
-/// What a program of README prints, the first of which is given a picture and the second nothing.
+/// What a program of README prints, the first of which is given a picture, the second nothing, and the third
+/// a table.
 fn told_by_python(folder: &Folder, program: usize, given: &[&str]) -> String {
     let program = README.split("```python\n").nth(1 + program).unwrap();
     let (program, _) = program.split_once("```").unwrap();
@@ -45,6 +46,35 @@ fn readmes_python_program_classifies_pictures() {
         folder.write("day.bmp", bmp(9, [250, 250, 210]));
         assert_eq!(told_by_python(&folder, 0, &["night.bmp"]), "dark\n");
         assert_eq!(told_by_python(&folder, 0, &["day.bmp"]), "bright\n");
+    }
+}
+
+#[test]
+fn readmes_python_program_classifies_rows() {
+    if !python_is_there() {
+        return;
+    }
+    for classes in [2, 3] {
+        let folder = Folder::new();
+        let row = |place: usize| {
+            let [size, class] = [place % 7, place % 7 % classes];
+            let colour = ["red", "green", ""][place % 3];
+            format!("{place},{size}.5,{colour},{}\n", ["low", "middle", "high"][class])
+        };
+        let rows: String = (0..84).map(row).collect();
+        folder.write("rows.csv", format!("id,size,colour,class\n{rows}"));
+        let train =
+            "train mlp --set data.source=csv --set data.path=rows.csv --set data.target=class";
+        folder.run(&format!("{train} --max-steps 300 --run-dir runs/titanic")).succeeded();
+        folder.run("export runs/titanic --format onnx").succeeded();
+        let new = "id,size,colour\n7,0.5,red\n8,1.5,green\n9,2.5,NA\n10,,blue\n11,3.5, red \n";
+        folder.write("new.csv", new);
+        let predicted = folder.run("predict runs/titanic new.csv --csv").succeeded().stdout;
+        let predicted = predicted.lines().skip(1).map(|line| line.split(',').nth(1).unwrap());
+        let predicted: Vec<&str> = predicted.collect();
+        let told = told_by_python(&folder, 2, &["new.csv"]);
+        assert_eq!(told.lines().collect::<Vec<_>>(), predicted);
+        assert!(predicted.iter().any(|class| *class != predicted[0]), "{predicted:?}");
     }
 }
 

@@ -19,7 +19,7 @@ fn a_run_ends_with_a_page_that_opens_without_a_network() {
     let page = folder.read("run/report.html");
     assert!(page.contains(written["verdict"].as_str().unwrap()), "{written}");
     for part in [
-        "accuracy on 200 held-out samples after 5 epochs in",
+        "accuracy on 200 samples of the test split after 5 epochs in",
         "<title>Loss</title>",
         "<title>Validation accuracy</title>",
         "Confusion matrix",
@@ -130,7 +130,7 @@ fn a_run_is_used_from_another_folder_than_it_was_started_in() {
     fs::create_dir(folder.path("elsewhere")).unwrap();
     for (arguments, part) in [
         ("eval ../run", "the validation split, 30 samples"),
-        ("report ../run", "30 held-out samples"),
+        ("report ../run", "30 samples of the "),
         ("resume ../run --set training.max_steps=40", "for 40 steps"),
         ("resume ../run --set training.max_steps=60", "for 60 steps"),
         ("train ../run/config.toml --max-steps 30 --run-dir again", "for 30 steps"),

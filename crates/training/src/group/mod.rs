@@ -2,6 +2,16 @@
 //!
 //! Every collective operation begins with a status word from each: whether it was asked to stop, and
 //! whether it failed. So all of them stop after the same update, and when one fails, none waits for it.
+//!
+//! What it scales to is a prediction, not a measurement. A sum over N ranks sends twice the gradient's
+//! bytes G through each link, in 2 (N - 1) messages: about `2 G / bandwidth + 2 N latency` seconds, during
+//! which nothing is computed, since the sum begins when the backward pass has ended. With links of 100
+//! Gbit/s and 2 microseconds ResNet-20 (1.1 MB) takes 0.2 ms on 8 devices, and 4 ms on 1024, where latency
+//! dominates; VGG-16 (553 MB) takes 90 ms on either. With steps of 50 ms, a device then computes 99 % and
+//! 92 % of the time for the first, and 36 % for the second. The message goes through the host's memory
+//! besides, which for VGG-16 is another 50 ms over PCIe. What would have to change there: layers would be
+//! summed while those before them are still computing, on the device, by NCCL; and messages in a tree or a
+//! hierarchy of hosts, not all to all.
 
 #[cfg(feature = "mpi")]
 mod mpi;

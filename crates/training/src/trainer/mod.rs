@@ -23,6 +23,8 @@ use crate::{
     state::State,
 };
 
+pub use self::report::TUNING_UPDATES;
+
 /// A trained model, and how its training went.
 #[derive(Debug)]
 pub struct Trained<M> {

@@ -15,8 +15,9 @@ use crate::{
     state::NotFinite,
 };
 
-/// These updates run all operations that later ones do.
-const TUNING_UPDATES: u64 = 3;
+/// The first updates of a process, for each of which the trainer waits on a GPU: they run all operations
+/// that later ones do, though a last batch of fewer samples may tune its own kernels.
+pub const TUNING_UPDATES: u64 = 3;
 /// Between two reports of progress.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 

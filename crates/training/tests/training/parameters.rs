@@ -236,7 +236,7 @@ fn a_group_has_its_own_learning_rate() {
     };
     let mut settings = settings(OptimizerKind::Sgd);
     settings.optimizer.weight_decay = 1.0;
-    settings.groups = vec![group("first.bias", 0.0), group("first", 0.5)];
+    settings.parameter_groups = vec![group("first.bias", 0.0), group("first", 0.5)];
     let model = train(settings, true).model;
     assert_eq!(first(&model.first.bias), 1.0, "the first group that fits counts");
     assert!((first(&model.first.weight) - 0.95f32.powi(3)).abs() < 1e-6);
@@ -246,7 +246,7 @@ fn a_group_has_its_own_learning_rate() {
 #[test]
 fn a_group_without_parameters_is_refused() {
     let group = ParameterGroup { prefix: "sec".to_owned(), learning_rate_factor: 7.0 };
-    let settings = TrainerConfig { groups: vec![group], ..settings(OptimizerKind::Sgd) };
+    let settings = TrainerConfig { parameter_groups: vec![group], ..settings(OptimizerKind::Sgd) };
     let device = Device::default();
     let model =
         Network::<Recorded> { first: Normalized::ones(&device), second: Normalized::ones(&device) };

@@ -34,6 +34,9 @@ const SUMS: usize = 1024;
 /// Places that a unit goes over, unless there are more segments than cubes can be started.
 const DONE_BY_UNIT: usize = 4;
 
+/// Arrays that a kernel takes.
+pub(super) const MOST_ARRAYS: usize = 11;
+
 /// How places and channels fall to cubes.
 struct Division {
     lanes: usize,

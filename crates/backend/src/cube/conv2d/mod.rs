@@ -11,12 +11,14 @@ mod weight_gradient;
 pub mod winograd;
 
 use burn::tensor::{
-    DType, Slice, TensorMetadata,
+    DType, Shape, Slice, TensorMetadata,
     ops::{ConvTransposeOptions, FloatTensor},
 };
 use burn_cubecl::{
     CubeRuntime,
-    kernel::conv::{ConvStrategy, ConvTranspose2dStrategy, conv_forward, conv_transpose2d},
+    kernel::conv::{
+        ConvStrategy, ConvTranspose2dStrategy, conv_data_backward, conv_forward, conv_transpose2d,
+    },
     tensor::CubeTensor,
 };
 
@@ -45,7 +47,7 @@ where
     B: Backend<FloatTensorPrimitive = CubeTensor<R>>,
 {
     if has_16_bits(&input) {
-        return sixteen_bits::forward(input, weight, bias, options);
+        return sixteen_bits::forward::<R, B>(input, weight, bias, options);
     }
     if !is_exact(&input) && tensor_cores::takes(&input) {
         return tensor_cores::forward(input, weight, bias, options);
@@ -70,8 +72,8 @@ where
     let (of_weight, options): ([usize; 4], _) = (weight.shape().dims(), &options);
     Conv2dParents {
         input: wanted.input.then(|| {
-            let (input, weight) = (input.clone(), weight.clone());
-            gradient_of_input::<R, B>(input, weight, gradient.clone(), options)
+            let (weight, size) = (weight.clone(), input.shape().dims());
+            gradient_of_input::<R, B>(gradient.clone(), weight, size, options)
         }),
         weight: wanted.weight.then(|| {
             if weight_gradient::takes(&input, &gradient, of_weight) {
@@ -83,19 +85,18 @@ where
     }
 }
 
-/// The gradient of the input, by the fastest of the kernels that are right for it.
+/// The gradient of an input of the shape `size`, by the fastest of the kernels that are right for it.
 fn gradient_of_input<R, B>(
-    input: CubeTensor<R>,
-    weight: CubeTensor<R>,
     gradient: CubeTensor<R>,
+    weight: CubeTensor<R>,
+    size: [usize; 4],
     options: &Conv2dOptions,
 ) -> CubeTensor<R>
 where
     R: CubeRuntime,
     B: Backend<FloatTensorPrimitive = CubeTensor<R>>,
 {
-    let sizes: [[usize; 4]; 2] = [input.shape().dims(), weight.shape().dims()];
-    let [size, of_weight] = sizes;
+    let of_weight = weight.shape().dims();
     if leaves_gaps(of_weight, options) {
         return input_gradient_with_gaps::<R, B>(gradient, weight, size, options);
     }
@@ -119,9 +120,10 @@ where
         return input_gradient(gradient, weight, size, options);
     }
     if has_16_bits(&gradient) {
-        return sixteen_bits::input_gradient(gradient, weight, size, options);
+        return sixteen_bits::input_gradient::<R, B>(gradient, weight, size, options);
     }
-    B::conv2d_x_backward(input, weight, gradient, burn_options(options))
+    let (size, options) = (Shape::from(size), burn_options(options));
+    conv_data_backward(gradient, weight, size, options, ConvStrategy::Autotune).expect(RUNS)
 }
 
 /// The sum of each channel, `[channels]`.

@@ -16,45 +16,56 @@ use burn_cubecl::{
 };
 
 use super::RUNS;
-use crate::{conv2d::burn_options, functional::Conv2dOptions};
+use crate::{Backend, conv2d::burn_options, functional::Conv2dOptions};
 
 /// Convolution without ReLU.
-pub(super) fn forward<R: CubeRuntime>(
+pub(super) fn forward<R, B>(
     input: CubeTensor<R>,
     weight: CubeTensor<R>,
     bias: Option<CubeTensor<R>>,
     options: &Conv2dOptions,
-) -> CubeTensor<R> {
-    let by = |[input, weight]: [CubeTensor<R>; 2], bias, strategy| {
-        conv_forward(input, weight, bias, burn_options(options), strategy)
-    };
-    let operands = [input.clone(), weight.clone()];
-    if let Ok(maps) = by(operands, bias.clone(), ConvStrategy::ImplicitGemm) {
-        return maps;
-    }
-    in_f32([input, weight], |operands| {
-        let bias = bias.map(|bias| cast(bias, DType::F32));
-        by(operands, bias, ConvStrategy::Autotune).expect(RUNS)
+) -> CubeTensor<R>
+where
+    R: CubeRuntime,
+    B: Backend<FloatTensorPrimitive = CubeTensor<R>>,
+{
+    let maps = conv_forward(
+        input.clone(),
+        weight.clone(),
+        bias.clone(),
+        burn_options(options),
+        ConvStrategy::ImplicitGemm,
+    );
+    maps.unwrap_or_else(|_| {
+        in_f32([input, weight], |[input, weight]| {
+            let bias = bias.map(|bias| cast(bias, DType::F32));
+            super::forward::<R, B>(input, weight, bias, options)
+        })
     })
 }
 
 /// The gradient of an input of the shape `size`.
-pub(super) fn input_gradient<R: CubeRuntime>(
+pub(super) fn input_gradient<R, B>(
     gradient: CubeTensor<R>,
     weight: CubeTensor<R>,
     size: [usize; 4],
     options: &Conv2dOptions,
-) -> CubeTensor<R> {
-    let by = |[gradient, weight]: [CubeTensor<R>; 2], strategy| {
-        conv_data_backward(gradient, weight, Shape::from(size), burn_options(options), strategy)
-    };
+) -> CubeTensor<R>
+where
+    R: CubeRuntime,
+    B: Backend<FloatTensorPrimitive = CubeTensor<R>>,
+{
     if options.stride == [1, 1] {
-        let operands = [gradient.clone(), weight.clone()];
-        if let Ok(of_input) = by(operands, ConvStrategy::ImplicitGemm) {
+        let (gradient, weight) = (gradient.clone(), weight.clone());
+        let (size, options) = (Shape::from(size), burn_options(options));
+        let strategy = ConvStrategy::ImplicitGemm;
+        if let Ok(of_input) = conv_data_backward(gradient, weight, size, options, strategy) {
             return of_input;
         }
     }
-    in_f32([gradient, weight], |operands| by(operands, ConvStrategy::Autotune).expect(RUNS))
+    in_f32([gradient, weight], |[gradient, weight]| {
+        super::gradient_of_input::<R, B>(gradient, weight, size, options)
+    })
 }
 
 /// Does `work` on f32, and rounds its result to the type of the operands.

@@ -51,6 +51,9 @@ type Kernel = (ConvAlgorithm, AcceleratedTileKind);
 
 const CMMA: Kernel = (SimpleSyncCyclic, Cmma);
 const MMA: Kernel = (SimpleSyncStrided, Mma);
+/// A choice that was made beside other kernels of this project does not hold: CubeCL knows it by the names of
+/// those that were tried.
+const WINOGRAD: &str = concat!("winograd-", env!("KERNELS_DIGEST"));
 /// Those that copy by the tensor memory accelerator.
 const ACCELERATED: [Kernel; 3] =
     [(SimpleAsyncTma, Cmma), (SimpleAsyncTma, Mma), (SpecializedTma, Mma)];
@@ -148,11 +151,13 @@ pub(super) fn forward<R: CubeRuntime>(
             .with(Tunable::new("direct", direct).group(&all, |_| 1))
             .with(Tunable::new("cmma", by(CMMA)).group(&all, |_| 1))
             .with(Tunable::new("mma", by(MMA)).group(&all, |_| 1))
-            .with(Tunable::new("winograd", by_winograd).group(&all, only(Key::has_many_channels)));
+            .with(Tunable::new(WINOGRAD, by_winograd).group(&all, only(Key::has_many_channels)));
         ACCELERATED.into_iter().fold(set, |set, kernel| {
             // Tiles depend on the number of maps, so what fits at some may not at others.
             let fitting = move |inputs: Forward<R>| {
-                forward_by(kernel, inputs.clone()).or_else(|_| direct(inputs))
+                forward_by(kernel, inputs.clone())
+                    .or_else(|_| forward_by(MMA, inputs.clone()))
+                    .or_else(|_| direct(inputs))
             };
             let name = format!("{}_{}", kernel.0, kernel.1);
             set.with(Tunable::new(&name, fitting).group(&all, only(Key::is_accelerated)))
@@ -249,7 +254,7 @@ pub(super) fn input_gradient<R: CubeRuntime>(
             .with(Tunable::new("cmma", by(CMMA)).group(&on_tensor_cores, |_| 1))
             .with(Tunable::new("mma", by(MMA)).group(&on_tensor_cores, |_| 1))
             .with(
-                Tunable::new("winograd", by_winograd)
+                Tunable::new(WINOGRAD, by_winograd)
                     .group(&on_tensor_cores, only(Key::has_many_channels)),
             )
             .with(Tunable::new("direct", direct).group(&otherwise, |_| 1))

@@ -14,7 +14,7 @@ use self::{
     recurrent::Kept,
 };
 use super::{
-    buffers::{MOST_CUBES, empty},
+    buffers::{MOST_CUBES, binds, empty},
     can_be_counted, noted,
 };
 use crate::{
@@ -31,12 +31,18 @@ const WIDEST: usize = 256;
 /// Sequences of a cube at most, which share what is read of the weights. A cube has one of them as long
 /// as there are no more cubes than a large GPU runs at a time.
 const ROWS: usize = 4;
+/// Arrays that a kernel takes.
+const MOST_ARRAYS: usize = 10;
 const CUBES: usize = 128;
 
 /// Whether a layer with `hidden_weight`, `[4 hidden, hidden]`, over an input of this shape is done here.
-pub(super) fn takes(hidden_weight: &impl TensorMetadata, [batch, time, _]: [usize; 3]) -> bool {
+pub(super) fn takes<R: CubeRuntime>(
+    hidden_weight: &CubeTensor<R>,
+    [batch, time, _]: [usize; 3],
+) -> bool {
     let [gates, width] = hidden_weight.shape().dims();
-    noted(width <= WIDEST && batch <= MOST_CUBES && can_be_counted(batch * time * gates))
+    let fits = width <= WIDEST && batch <= MOST_CUBES && can_be_counted(batch * time * gates);
+    noted(fits && binds(&hidden_weight.client, MOST_ARRAYS))
 }
 
 /// How sequences fall to cubes.

@@ -19,7 +19,7 @@ use serde::Serialize;
 use self::description::{Inspection, describe};
 use super::{
     augmented,
-    output::{Output, refuse_output},
+    output::{Output, refuse_output, write_output},
 };
 use crate::{
     ExitCode, Failure,
@@ -144,7 +144,7 @@ pub(super) fn run(
         };
         let told = format!("the rows of `{}` from the top: {rows}{columns}", path.display());
         inspection.notes.push(told);
-        store::write_whole(path, &png).map_err(Failure::user_data)?;
+        write_output(path, "--sheet", &png)?;
     }
     output.result(&inspection, describe)
 }

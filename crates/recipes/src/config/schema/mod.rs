@@ -107,7 +107,7 @@ impl<Data, Model, Augment> Config<Data, Model, Augment> {
         TrainerConfig {
             optimizer: optimizer.clone(),
             schedule: schedule.clone(),
-            groups: Vec::new(),
+            parameter_groups: Vec::new(),
             epochs: training.epochs,
             steps_per_epoch,
             max_steps: training.max_steps,

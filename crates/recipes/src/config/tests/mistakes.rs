@@ -189,6 +189,7 @@ fn a_choice_as_other_programs_call_it_names_the_one_here() {
         lines(&problems)[1].clone()
     };
     assert_eq!(told("schedule.kind=reduce_on_plateau"), "help: did you mean `\"plateau\"`?");
+    assert_eq!(told("training.monitor=perplexity"), "help: did you mean `\"loss\"`?");
     assert_eq!(told("data.source=pandas"), "help: did you mean `\"csv\"`?");
     // None of this source's choices.
     assert_eq!(told("data.source=mnist"), "help: the recipe has `data.source = \"synthetic\"`");
