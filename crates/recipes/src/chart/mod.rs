@@ -20,7 +20,7 @@ pub(crate) struct Chart {
     pub(crate) y_label: String,
     pub(crate) logarithmic_x: bool,
     pub(crate) lines: Vec<Line>,
-    /// A place across that is marked, and why.
+    /// A place across that is marked, and a word on what it is.
     pub(crate) mark: Option<(f64, String)>,
 }
 
@@ -79,6 +79,7 @@ struct Drawing<'a> {
     /// Where down, and what stands there.
     y_ticks: Vec<(f64, &'a str)>,
     lines: Vec<DrawnLine>,
+    /// Where across, and what it is.
     mark: Option<(f64, &'a str)>,
     is_empty: bool,
 }
@@ -161,7 +162,7 @@ impl Chart {
                 .map(|tick| (down(&y, tick.value), tick.text.as_str()))
                 .collect(),
             lines: lines.iter().enumerate().map(drawn).collect(),
-            mark: self.mark.as_ref().map(|(place, why)| (across(&x, *place, left), why.as_str())),
+            mark: self.mark.as_ref().map(|(place, what)| (across(&x, *place, left), what.as_str())),
             is_empty: points().next().is_none(),
         };
         drawing

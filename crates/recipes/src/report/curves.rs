@@ -9,7 +9,7 @@ use crate::{
 /// The charts of what was recorded more than once, in the page's order; the best epoch is marked.
 pub(super) fn curves(record: &Record) -> Vec<Chart> {
     let best = record.summary.as_ref().and_then(|summary| summary.best.as_ref());
-    let mark = best.map(|best| (best.epoch as f64, format!("epoch {}, the best", best.epoch)));
+    let mark = best.map(|best| (best.epoch as f64, "best epoch".to_owned()));
     let mut charts = Vec::new();
     let validated = record.validated();
     if record.epochs.len() > 1 || !validated.is_empty() {

@@ -3,6 +3,7 @@
 use crate::{
     numbers::{counted, duration, grouped, size},
     record::Record,
+    registry::{self, Task},
 };
 
 /// Each with its name.
@@ -34,10 +35,13 @@ pub(super) fn facts(record: &Record) -> Vec<(&'static str, String)> {
                 format!("{}, {} of them trained", grouped(summary.parameters), grouped(trained))
             }
         };
+        let is_text = registry::find(&record.recipe).is_ok_and(|recipe| recipe.task == Task::Text);
+        let [seen, a_second] =
+            if is_text { ["tokens seen", "tokens/s"] } else { ["samples seen", "samples/s"] };
         facts.extend([
             ("parameters", parameters),
-            ("samples seen", grouped(summary.samples)),
-            ("samples/s", grouped(summary.samples_per_second())),
+            (seen, grouped(summary.samples)),
+            (a_second, grouped(summary.samples_per_second())),
             ("time", duration(summary.seconds)),
         ]);
     }

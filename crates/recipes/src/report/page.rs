@@ -32,8 +32,9 @@ pub(crate) const MOST_IN_MATRIX: usize = 30;
 const LETTERS_OF_HEADS: usize = 120;
 /// The most letters of a class in a table; its whole name is shown on hover.
 const LONGEST_NAME: usize = 40;
-/// With more columns than so many the matrix is drawn closely.
+/// With more columns than so many the matrix is drawn closely, with shorter names.
 const MOST_WIDE_COLUMNS: usize = 12;
+const LONGEST_CLOSE_NAME: usize = 28;
 /// The most epochs whose generated text is shown.
 const MOST_SAMPLES: usize = 8;
 /// How many of the most confused pairs of classes are named.
@@ -120,6 +121,8 @@ struct ClassRow<'a> {
 /// A true class of the confusion matrix.
 struct MatrixRow {
     class: String,
+    /// As it is shown.
+    short: String,
     cells: Vec<Cell>,
 }
 
@@ -242,7 +245,10 @@ fn class_row(scores: &crate::evaluation::ClassScores) -> ClassRow<'_> {
 
 /// The confusion matrix, coloured by the share of the true class.
 fn matrix(report: &EvaluationReport, named: bool) -> Vec<MatrixRow> {
+    let is_close = report.classes.len() > MOST_WIDE_COLUMNS;
+    let longest = if is_close { LONGEST_CLOSE_NAME } else { LONGEST_NAME };
     let row = |(index, (class, counts)): (usize, (&String, &Vec<u64>))| {
+        let label = if named { class.clone() } else { format!("#{} {class}", index + 1) };
         let of = counts.iter().sum::<u64>().max(1) as f64;
         let cell = |(column, &count): (usize, &u64)| {
             let share = count as f64 / of;
@@ -255,7 +261,8 @@ fn matrix(report: &EvaluationReport, named: bool) -> Vec<MatrixRow> {
             }
         };
         MatrixRow {
-            class: if named { class.clone() } else { format!("#{} {class}", index + 1) },
+            short: shortened(&label, longest),
+            class: label,
             cells: counts.iter().enumerate().map(cell).collect(),
         }
     };

@@ -19,7 +19,7 @@ fn a_run_ends_with_a_page_that_opens_without_a_network() {
     let page = folder.read("run/report.html");
     assert!(page.contains(written["verdict"].as_str().unwrap()), "{written}");
     for part in [
-        "accuracy on 200 samples of the test split after 5 epochs in",
+        "accuracy on 200 samples of the validation split after 5 epochs in",
         "<title>Loss</title>",
         "<title>Validation accuracy</title>",
         "Confusion matrix",
@@ -41,6 +41,10 @@ fn a_run_ends_with_a_page_that_opens_without_a_network() {
     folder.run("report run --output page.html").refused(3, "`page.html` already exists");
     let other = "`--output` writes HTML, but `page.pdf` does not end in `.html`";
     folder.run("report run --output page.pdf").refused(2, other);
+    folder
+        .run("report run --output -")
+        .refused(3, "`-` is no file: nothing is written to standard");
+    folder.run("report run --output run").refused(3, "`run` is a folder");
     folder.run("report nowhere").refused(3, "there is no run directory `nowhere`");
     folder.run("report run --output page.html --force").succeeded();
 }
