@@ -1,13 +1,10 @@
 //! Where a run ran: `environment.json`.
 
-use std::{
-    fs, io,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ExitCode, Failure, run_directory::ENVIRONMENT};
+use crate::{Failure, record::json_of, run_directory::ENVIRONMENT};
 
 /// The commit that was built, or `unknown`.
 pub const COMMIT: &str = env!("BUILD_COMMIT");
@@ -81,21 +78,9 @@ impl Environment {
     ///
     /// Where it cannot be read.
     pub(crate) fn of(run: &Path) -> Result<Option<Self>, Failure> {
-        let path = run.join(ENVIRONMENT);
-        let damaged = |reason: String| {
-            Failure::new(
-                ExitCode::UserData,
-                format!("`{}` cannot be read: {reason}", path.display()),
-                "restore the file; a run without it can be resumed, but not evaluated on its own data",
-            )
-        };
-        match fs::read(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(damaged(error.to_string())),
-            Ok(bytes) => {
-                serde_json::from_slice(&bytes).map(Some).map_err(|error| damaged(error.to_string()))
-            }
-        }
+        let help =
+            "restore the file; a run without it can be resumed, but not evaluated on its own data";
+        json_of(&run.join(ENVIRONMENT), help)
     }
 
     /// The same of a run that is resumed.
@@ -136,6 +121,8 @@ pub(crate) fn example(values: &serde_json::Value) -> Environment {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

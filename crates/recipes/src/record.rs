@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use serde::Deserialize;
+use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 use training::{EndStatus, Metrics, ScheduleKind};
 
@@ -297,6 +297,24 @@ pub(crate) fn config_of(directory: &Path) -> Result<String, Failure> {
 fn unreadable(path: &Path, reason: impl Display, help: &str) -> Failure {
     let message = format!("`{}` cannot be read: {reason}", path.display());
     Failure::new(ExitCode::UserData, message, help)
+}
+
+/// What a run's file of JSON holds; none where it is not there.
+///
+/// - `help`: what to do where it is damaged
+///
+/// # Errors
+///
+/// Where it cannot be read.
+pub(crate) fn json_of<T: DeserializeOwned>(path: &Path, help: &str) -> Result<Option<T>, Failure> {
+    match fs::read(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(unreadable(path, error, help)),
+        Ok(bytes) => {
+            let content = serde_json::from_slice(&bytes);
+            content.map(Some).map_err(|error| unreadable(path, error, help))
+        }
+    }
 }
 
 /// The lines of `events.jsonl`; a run that was stopped before its first step has none.

@@ -1,11 +1,11 @@
 //! The result of a run: `summary.json`.
 
-use std::{fs, io, iter, path::Path};
+use std::{iter, path::Path};
 
 use serde::{Deserialize, Deserializer, Serialize};
 use training::{Best, EndStatus, Measured, Metrics};
 
-use crate::{ExitCode, Failure, run_directory::SUMMARY};
+use crate::{Failure, record::json_of, run_directory::SUMMARY};
 
 /// The result of a run; written last, so that a run directory with one is finished.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -115,23 +115,14 @@ fn measured_if_held_out<'de, D: Deserializer<'de>>(
 ///
 /// Where the file is there but cannot be read.
 pub(crate) fn of_finished(directory: &Path) -> Result<Option<Summary>, Failure> {
-    let path = directory.join(SUMMARY);
-    let damaged = |reason: String| {
-        Failure::new(
-            ExitCode::UserData,
-            format!("`{}` cannot be read: {reason}", path.display()),
-            "remove the file, and the run resumes from its last checkpoint",
-        )
-    };
-    match fs::read(&path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(damaged(error.to_string())),
-        Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string())),
-    }
+    let help = "remove the file, and the run resumes from its last checkpoint";
+    json_of(&directory.join(SUMMARY), help)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

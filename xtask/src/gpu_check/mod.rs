@@ -119,7 +119,7 @@ const CASES: [(&str, &str); 13] = [
     ),
     (
         "mlp-fast",
-        "data.labels=linear model.hidden=[64,64] training.batch_size=100 optimizer.epsilon=1e-3",
+        "data.labels=linear model.hidden=[64,64] training.batch_size=100 optimizer.epsilon=0.1",
     ),
     (
         "vgg-fast",
