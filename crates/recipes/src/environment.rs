@@ -34,11 +34,11 @@ pub(crate) struct Environment {
     pub(crate) device: String,
     #[serde(flatten)]
     pub(crate) data: Option<DataHashes>,
-    ranks: usize,
-    threads: usize,
+    ranks: Option<usize>,
+    threads: Option<usize>,
     operating_system: String,
     architecture: String,
-    optimized: bool,
+    optimized: Option<bool>,
     /// That which the run began with. Invalid Unicode is replaced.
     command_line: Vec<String>,
     /// That of the last time that it was resumed.
@@ -60,11 +60,11 @@ impl Environment {
             backend: backend::NAME.to_owned(),
             device: device.to_owned(),
             data: Some(data.clone()),
-            ranks,
-            threads: backend::device::threads(),
+            ranks: Some(ranks),
+            threads: Some(backend::device::threads()),
             operating_system: std::env::consts::OS.to_owned(),
             architecture: std::env::consts::ARCH.to_owned(),
-            optimized: !cfg!(debug_assertions),
+            optimized: Some(!cfg!(debug_assertions)),
             command_line: command_line.collect(),
             resumed_by: None,
             folder: std::env::current_dir().ok().filter(|folder| folder.to_str().is_some()),
@@ -104,7 +104,8 @@ impl Environment {
         let Self { backend, device, .. } = before;
         // A processor's name ends with the number of its threads, on which no result depends.
         let kind = |device: &str| device.split(" (").next().map(str::to_owned);
-        (backend != &self.backend || kind(device) != kind(&self.device)).then(|| {
+        let is_other = backend != &self.backend || kind(device) != kind(&self.device);
+        (is_other && !device.is_empty()).then(|| {
             format!(
                 "the steps so far were computed on {device} by the backend `{backend}`; rounding may \
                  differ here, and the summary will name only this device"
@@ -132,6 +133,7 @@ mod tests {
         let note = |before: &str| on("A CPU (2 threads)").note_on_steps_before(&on(before));
         assert_eq!(note("A CPU (16 threads)"), None);
         assert!(note("A GPU").unwrap().starts_with("the steps so far were computed on A GPU by "));
+        assert_eq!(note(""), None, "it was not recorded");
     }
 
     #[test]

@@ -51,8 +51,7 @@ pub(crate) fn moved(run: &Path, config: &SettingsLayer) -> Vec<(String, String)>
     PATHS.into_iter().chain([CACHE]).filter_map(moved).collect()
 }
 
-/// The folder in which a run was started or last resumed, if recorded. What else reads a damaged record says
-/// so.
+/// The folder in which a run was started or last resumed, if that can be read.
 fn last_in(run: &Path) -> Option<PathBuf> {
     Environment::of(run).ok()??.folder
 }

@@ -423,6 +423,23 @@ mod tests {
     }
 
     #[test]
+    fn how_a_run_stands_follows_from_its_summary_then_its_lock_then_its_end() {
+        let standing = |is_finished: bool, in_use: bool, status: Option<EndStatus>| {
+            let summary = is_finished.then(|| summary::example(&serde_json::json!({})));
+            let end = status.map(|status| End { status, step: 4 });
+            Record { summary, in_use, end, ..Record::default() }.standing()
+        };
+        let diverged = Some(EndStatus::Diverged);
+        assert_eq!(standing(true, true, diverged), Standing::Finished);
+        assert_eq!(standing(false, true, diverged), Standing::InUse);
+        assert_eq!(standing(false, false, diverged), Standing::Diverged);
+        let interrupted = Some(EndStatus::Interrupted);
+        assert_eq!(standing(false, false, interrupted), Standing::Interrupted);
+        assert_eq!(standing(false, false, Some(EndStatus::Finished)), Standing::CutShort);
+        assert_eq!(standing(false, false, None), Standing::CutShort);
+    }
+
+    #[test]
     fn what_is_no_run_is_told() {
         let folder = tempfile::tempdir().unwrap();
         let message = |path: &Path| Record::read(path).unwrap_err().to_string();

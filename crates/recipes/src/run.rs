@@ -69,17 +69,17 @@ impl<'a> Start<'a> {
                 .map_err(|error| unwritable(error.to_string()))?,
         };
         self.stop_if_asked()?;
+        let directory = self.directory.clone();
+        let before = if self.resumes { Environment::of(&directory)? } else { None };
         if self.resumes {
             // First, since the data may be other only because of them.
             self.refuse_changed_choices(&resolved.settings)?;
-            self.refuse_other_data(&data.samples, &resolved.settings)?;
+            self.refuse_other_data(before.as_ref(), &data.samples, &resolved.settings)?;
         }
         // A rank that cannot read its data ends all ranks before there is a directory.
         self.group.meet()?;
         let ranks = self.group.share().of;
         let environment = Environment::new(&self.device_name, data, ranks);
-        let directory = self.directory.clone();
-        let before = if self.resumes { Environment::of(&directory)? } else { None };
         let mut notes = notes.to_vec();
         let on_steps = before.as_ref().and_then(|before| environment.note_on_steps_before(before));
         notes.extend(on_steps.filter(|_| self.group.leads()));

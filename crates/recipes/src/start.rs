@@ -158,10 +158,16 @@ impl<'a> Start<'a> {
 
     /// Refuses to go on with other data than the run began with.
     ///
+    /// - `before`: when the run was started or last resumed
     /// - `now`: the settings with all choices made
-    pub(crate) fn refuse_other_data(&self, data: &str, now: &Value) -> Result<(), Failure> {
+    pub(crate) fn refuse_other_data(
+        &self,
+        before: Option<&Environment>,
+        data: &str,
+        now: &Value,
+    ) -> Result<(), Failure> {
         let run = &self.directory;
-        let before = Environment::of(run)?.and_then(|environment| environment.data);
+        let before = before.and_then(|environment| environment.data.as_ref());
         if before.is_none_or(|began_with| began_with.samples == data) {
             return Ok(());
         }

@@ -45,8 +45,8 @@ pub(super) fn text(
          peer's time divided by ours: above 1, ours is faster. Peers start from our weights, find our\n\
          batches ready in memory, on a GPU in the GPU's, and their first losses equal ours; our time\n\
          includes bringing the batches there. On a GPU a peer computes its first losses in f32, a\n\
-         compiled one in TF32, and is timed with TF32, which our products on CUDA use too; the first three steps of a round are\n\
-         not timed on either side. The peak is that of products of large matrices by the same\n\
+         compiled one in TF32, and is timed with TF32, which our products on CUDA use too; the\n\
+         first three steps of a round are not timed on either side. The peak is that of products of large matrices by the same\n\
          backend. Operations are counted as plain sums of products; convolutions by Winograd's\n\
          algorithm need fewer, so they can exceed it. The bandwidth is that of a copy. Bytes are\n\
          counted as if each layer's result were written once and read by each layer that needs it;\n\

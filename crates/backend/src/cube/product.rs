@@ -231,21 +231,20 @@ fn strategies() -> [(Strategy, IsTried); 7] {
     ]
 }
 
-/// The product by each kernel for tensor cores that would be tried and runs, with its name: for tests.
+/// The product by each kernel for tensor cores that would be tried, with its name, or why it does not run:
+/// for tests.
 pub fn by_each<R: CubeRuntime>(
     left: CubeTensor<R>,
     right: CubeTensor<R>,
-) -> Vec<(String, CubeTensor<R>)> {
+) -> Vec<(String, Result<CubeTensor<R>, String>)> {
     if !has_tensor_cores(&left) {
         return Vec::new();
     }
     let inputs = [left, right];
     let key = Key::of(&inputs);
     let tried = strategies().into_iter().filter(|(_, is_tried)| is_tried(&key));
-    let by = |(strategy, _)| {
-        Some((Strategy::to_string(&strategy), launch(&strategy, inputs.clone()).ok()?))
-    };
-    tried.filter_map(by).collect()
+    let by = |(strategy, _)| (Strategy::to_string(&strategy), launch(&strategy, inputs.clone()));
+    tried.map(by).collect()
 }
 
 fn by_tensor_cores<R: CubeRuntime>(inputs: [CubeTensor<R>; 2]) -> CubeTensor<R> {

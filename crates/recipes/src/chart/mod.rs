@@ -20,7 +20,7 @@ pub(crate) struct Chart {
     pub(crate) y_label: String,
     pub(crate) logarithmic_x: bool,
     pub(crate) lines: Vec<Line>,
-    /// A place across that is marked, and a word on what it is.
+    /// A place across that is marked where a line has it, and a word on what it is.
     pub(crate) mark: Option<(f64, String)>,
 }
 
@@ -32,6 +32,8 @@ pub(crate) struct Line {
     pub(crate) points: Vec<(f64, f64)>,
     /// Whether the points are drawn alone, without a line between them.
     pub(crate) loose: bool,
+    /// Its name below the chart, if that is another.
+    pub(crate) legend: Option<String>,
     /// Whether it is another of the kind of the line before, and so has its colour, and no name below the
     /// chart.
     pub(crate) repeats: bool,
@@ -162,7 +164,11 @@ impl Chart {
                 .map(|tick| (down(&y, tick.value), tick.text.as_str()))
                 .collect(),
             lines: lines.iter().enumerate().map(drawn).collect(),
-            mark: self.mark.as_ref().map(|(place, what)| (across(&x, *place, left), what.as_str())),
+            mark: self
+                .mark
+                .as_ref()
+                .filter(|(place, _)| points().any(|point| point.0 == *place))
+                .map(|(place, what)| (across(&x, *place, left), what.as_str())),
             is_empty: points().next().is_none(),
         };
         drawing
@@ -204,7 +210,8 @@ impl Chart {
             if line.repeats {
                 return None;
             }
-            let name = fitting(&printable(&line.name), WIDTH - LEFT - MARK);
+            let name = line.legend.as_ref().unwrap_or(&line.name);
+            let name = fitting(&printable(name), WIDTH - LEFT - MARK);
             let width = MARK + width_of(&name) + GAP;
             if left > LEFT && left + width > WIDTH {
                 (left, centre) = (LEFT, centre + LEGEND_ROW);
@@ -362,6 +369,12 @@ mod tests {
         let many = chart(lines).inline();
         assert!(many.contains(">run 9</text>"));
         assert!(many.contains("class=\"chart-line chart-1 chart-dashed\""));
+
+        let marked = |points: &[(f64, f64)]| {
+            let mark = Some((2.0, "best".to_owned()));
+            Chart { mark, ..chart(vec![line("a", points)]) }.inline().contains(">best</text>")
+        };
+        assert!(marked(&[(1.0, 0.0), (2.0, 1.0)]) && !marked(&[(1.0, 0.0)]) && !marked(&[]));
 
         let again = Line { repeats: true, ..line("again", &[(0.0, 1.0)]) };
         assert!(chart(vec![line("one", &[]), again.clone()]).legend().is_empty());

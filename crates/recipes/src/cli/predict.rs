@@ -96,7 +96,7 @@ fn predict_rows(
         refused |= match predict_table(model, preprocessing, input, printer) {
             // The next table may be one.
             Err(failure) if failure.exit_code == ExitCode::UserData => {
-                printer.refuse(input.display().to_string(), failure)?;
+                printer.refuse(name(input), failure)?;
                 true
             }
             ended => ended?,
@@ -242,7 +242,7 @@ type Found = (PathBuf, Result<(), Failure>);
 fn image_files(inputs: &[PathBuf]) -> Result<Vec<Found>, Failure> {
     let mut files = Vec::new();
     for path in inputs {
-        if !path.is_dir() {
+        if path == Path::new(STANDARD_INPUT) || !path.is_dir() {
             files.push((path.clone(), Ok(())));
             continue;
         }

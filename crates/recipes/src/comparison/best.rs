@@ -91,10 +91,10 @@ pub(super) fn best(rows: &[Row]) -> Result<Option<(Best, Option<String>)>, &'sta
     let of_some_seeds = rows.iter().any(|row| row.seeds.iter().any(|&seed| !counts(seed)));
     let note = others.first().and_then(|&(next, _)| {
         let names = [first.name(), next.name()];
-        let differences = differences(&errors(first), &errors(next));
-        match differences.len() {
-            1 if of_some_seeds => Some(by_one_seed(&names)),
-            _ => by_chance(&names, &differences, &metric),
+        let is_by_one = shared.as_ref().is_some_and(|shared| shared.len() == 1);
+        match is_by_one && of_some_seeds {
+            true => Some(by_one_seed(&names)),
+            false => by_chance(&names, &differences(&errors(first), &errors(next)), &metric),
         }
     });
 
@@ -272,10 +272,16 @@ mod tests {
         // The second is worse on the mean of its own, for the seed that the first lacks.
         let one = (0, 0.1, 0.25);
         let two = [(0, 0.2, 0.125), (1, 0.2, 2.0)];
-        assert_eq!(
-            sentence(compared(&[one, two[0], two[1]])).unwrap(),
-            "lowest test loss of seed 0: runs/1 and 1 more"
-        );
+        let by_one = compared(&[one, two[0], two[1]]);
+        let told = |comparison: &Comparison| {
+            comparison.notes.iter().any(|note| note.contains("are compared by one seed"))
+        };
+        assert!(told(&by_one), "{:?}", by_one.notes);
+        let best = sentence(by_one).unwrap();
+        assert_eq!(best, "lowest test loss of seed 0: runs/1 and 1 more");
+        assert!(!told(&compared(&[one, two[0]])), "neither has another");
+        let third = (2, 0.2, 0.5);
+        assert!(!told(&compared(&[one, (1, 0.1, 0.25), two[0], two[1], third])));
         let apart = compared(&[one, two[1]]);
         assert!(apart.notes[1].starts_with("no run is named the best: they share no seed"));
         assert_eq!(sentence(apart), None);

@@ -141,24 +141,21 @@ impl Runs {
         groups
     }
 
-    /// The comparison with the curves of all runs, as a page.
+    /// The comparison with the curves of the runs of each row, as a page.
     pub(crate) fn page(&self, comparison: &Comparison) -> String {
-        let of_row = |row: &Row| -> Vec<(String, &Record)> {
+        let of_row = |row: &Row| -> (String, Vec<(String, &Record)>) {
             let is_of_row =
                 |run: &&Finished| row.runs.contains(&run.record.directory.display().to_string());
-            let runs: Vec<&Finished> = self.finished.iter().filter(is_of_row).collect();
-            let more = match runs.len() {
-                0 | 1 => String::new(),
-                count => format!(" and {} more", count - 1),
+            let runs = self.finished.iter().filter(is_of_row);
+            let runs: Vec<_> = runs.map(|run| (self.name(run), &run.record)).collect();
+            let first = runs.first().map(|(name, _)| name.clone()).unwrap_or_default();
+            let name = match runs.len() {
+                0 | 1 => first,
+                count => format!("{first} and {} more", count - 1),
             };
-            let named = |(place, run): (usize, &&Finished)| match place {
-                0 => self.name(run) + &more,
-                _ => self.name(run),
-            };
-            let names: Vec<String> = runs.iter().enumerate().map(named).collect();
-            names.into_iter().zip(runs.into_iter().map(|run| &run.record)).collect()
+            (name, runs)
         };
-        let rows: Vec<Vec<(String, &Record)>> = comparison.rows.iter().map(of_row).collect();
+        let rows: Vec<_> = comparison.rows.iter().map(of_row).collect();
         let text = |values: &Vec<Value>| values.iter().map(told).collect();
         let page = Page {
             style: chart::STYLE,
@@ -382,7 +379,7 @@ mod tests {
         let notes = vec!["left out: <x>".to_owned()];
         let runs = Runs { finished: runs.into(), notes };
         let page = runs.page(&runs.compare());
-        assert!(page.contains("<title>a and 1 more: 1, 0.5</title>"), "{page}");
+        assert!(page.contains("<title>a: 1, 0.5</title>"), "{page}");
         assert!(page.contains("<title>b: 1, 0.5</title>"), "{page}");
         assert!(page.contains("55.00 ± 7.07 %") && !page.contains("http"), "{page}");
         assert!(page.contains("left out: &#60;x&#62;"), "{page}");

@@ -219,7 +219,8 @@ impl<'a> Evaluated<'a> {
             None => Err(Failure::new(
                 ExitCode::UserData,
                 format!(
-                    "whether these are the data that the run was trained on is unknown: `{}` is missing",
+                    "whether these are the data that the run was trained on is unknown: `{}` is missing, \
+                     or lacks their hash",
                     self.run.join(ENVIRONMENT).display()
                 ),
                 other(&input.to_string()),

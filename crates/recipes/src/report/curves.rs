@@ -1,5 +1,7 @@
 //! The curves of a run.
 
+use serde_json::Value;
+
 use crate::{
     chart::{Chart, Line},
     numbers::in_words,
@@ -27,7 +29,7 @@ pub(super) fn curves(record: &Record) -> Vec<Chart> {
         let of_epochs = chart(&format!("Validation {name}"), ("epoch", &name), lines);
         charts.push(Chart { mark: mark.clone(), ..of_epochs });
     }
-    let steps = whole_intervals(&record.steps);
+    let steps = whole_intervals(record);
     let by_step = |title: &str, label: &str, value: &dyn Fn(&StepRecord) -> Option<f64>| {
         let points = steps.iter().filter_map(|step| Some((step.step as f64, value(step)?)));
         chart(title, ("step", label), vec![line(label, points.collect())])
@@ -45,30 +47,31 @@ pub(super) fn curves(record: &Record) -> Vec<Chart> {
     charts
 }
 
-/// Without a last interval that the end of the run has cut short: the mean of a few steps would look as if
-/// something had happened.
-fn whole_intervals(steps: &[StepRecord]) -> &[StepRecord] {
-    let ends: Vec<u64> = steps.iter().rev().take(3).map(|record| record.step).collect();
-    match ends[..] {
-        [end, last, before] if end - last < last - before => &steps[..steps.len() - 1],
-        // The first begins with the run.
-        [end, last] if end - last < last => &steps[..1],
-        _ => steps,
+/// The records of steps without that of a last interval which the end of the run has cut short: the mean of
+/// a few steps would look as if something had happened.
+fn whole_intervals(record: &Record) -> &[StepRecord] {
+    let every = record.settings.get("output.log_every_steps").and_then(Value::as_u64);
+    match record.steps.as_slice() {
+        [before @ .., _, end] if every.is_some_and(|every| !end.step.is_multiple_of(every)) => {
+            &record.steps[..=before.len()]
+        }
+        steps => steps,
     }
 }
 
-/// Charts with the curves of several runs overlaid, each by its name: those of a row in one colour, which
-/// the legend calls by the first name.
-pub(crate) fn overlaid(rows: &[Vec<(String, &Record)>]) -> Vec<Chart> {
+/// Charts with the curves of several runs overlaid, each by its name: those of a row in one colour, by the
+/// row's name.
+pub(crate) fn overlaid(rows: &[(String, Vec<(String, &Record)>)]) -> Vec<Chart> {
     let mut measures = vec!["loss"];
-    for name in rows.iter().flatten().flat_map(|(_, record)| record.validated()) {
+    for name in rows.iter().flat_map(|(_, runs)| runs).flat_map(|(_, record)| record.validated()) {
         if !measures.contains(&name) {
             measures.push(name);
         }
     }
     let over = |title: String, label: &str, value: &dyn Fn(&EpochRecord) -> Option<f64>| {
-        let of_row = |runs: &Vec<(String, &Record)>| {
+        let of_row = |(row, runs): &(String, Vec<(String, &Record)>)| {
             let of_run = |(place, (name, record)): (usize, &(String, &Record))| Line {
+                legend: Some(row.clone()),
                 repeats: place > 0,
                 ..line(name, by_epoch(record, value))
             };
@@ -173,12 +176,16 @@ mod tests {
     fn runs_are_laid_over_each_other() {
         let (first, second) = (record(), record());
         let named = |name: &str| name.to_owned();
-        let rows = [vec![(named("a"), &first)], vec![(named("b"), &second), (named("c"), &first)]];
+        let rows = [
+            (named("a"), vec![(named("a"), &first)]),
+            (named("two"), vec![(named("b"), &second), (named("c"), &first)]),
+        ];
         let charts = overlaid(&rows);
         assert_eq!(titles(&charts), ["Training loss", "Validation loss", "Validation accuracy"]);
         let lines: Vec<(&str, bool)> =
             charts[1].lines.iter().map(|line| (line.name.as_str(), line.repeats)).collect();
         assert_eq!(lines, [("a", false), ("b", false), ("c", true)]);
+        assert_eq!(charts[1].lines[1].legend.as_deref(), Some("two"));
     }
 
     #[test]
@@ -194,9 +201,11 @@ mod tests {
     #[test]
     fn an_interval_that_the_end_cut_short_is_left_out() {
         let last = |steps: &[u64]| {
-            let steps: Vec<StepRecord> =
-                steps.iter().map(|&step| StepRecord { step, ..StepRecord::default() }).collect();
-            whole_intervals(&steps).last().map(|record| record.step)
+            let of = |&step: &u64| StepRecord { step, ..StepRecord::default() };
+            let settings = [("output.log_every_steps".to_owned(), 50.into())].into();
+            let steps = steps.iter().map(of).collect();
+            let record = Record { steps, settings, ..Record::default() };
+            whole_intervals(&record).last().map(|record| record.step)
         };
         assert_eq!(last(&[50, 100, 104]), Some(100));
         assert_eq!(last(&[50, 100, 150]), Some(150));

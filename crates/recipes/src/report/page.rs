@@ -30,7 +30,7 @@ use crate::{
 pub(crate) const MOST_IN_MATRIX: usize = 30;
 /// The most letters of all class names that head a column each; more are numbered.
 const LETTERS_OF_HEADS: usize = 120;
-/// The most letters of a class in a table; its whole name is shown on hover.
+/// The most letters of a class in the matrix and in the table of classes; its whole name is shown on hover.
 const LONGEST_NAME: usize = 40;
 /// With more columns than so many the matrix is drawn closely, with shorter names.
 const MOST_WIDE_COLUMNS: usize = 12;
@@ -282,8 +282,7 @@ fn pairs(report: &EvaluationReport) -> Vec<String> {
     pairs.truncate(MOST_PAIRS);
     let told = |(count, truth, column): (u64, usize, usize)| {
         let times = if count == 1 { "once".to_owned() } else { counted(count, "time") };
-        let [truth, predicted] = [truth, column].map(|class| Page::short(&classes[class]));
-        format!("{truth} as {predicted} ({times})")
+        format!("{} as {} ({times})", classes[truth], classes[column])
     };
     pairs.into_iter().map(told).collect()
 }
@@ -316,8 +315,7 @@ fn rows(mistakes: &[Mistake]) -> Option<Rows<'_>> {
     }
     columns.extend(first.iter().map(|(name, _)| name.as_str()));
     let row = |mistake: &Mistake| {
-        let mut cells =
-            [&mistake.truth, &mistake.prediction].map(|name| Page::short(name)).to_vec();
+        let mut cells = vec![mistake.truth.clone(), mistake.prediction.clone()];
         if classes {
             cells.push(sure(mistake));
         }
@@ -339,8 +337,10 @@ fn environment(environment: &Environment) -> Vec<(String, String)> {
     };
     let environment = serde_json::to_value(environment).unwrap_or_default();
     let entries = environment.as_object().into_iter().flatten();
+    let is_recorded =
+        |value: &Value| ![Value::Null, "".into(), Value::Array(Vec::new())].contains(value);
     entries
-        .filter(|(_, value)| !value.is_null() && *value != "")
+        .filter(|(_, value)| is_recorded(value))
         .map(|(key, value)| (key.replace('_', " "), shown(value)))
         .collect()
 }
@@ -349,6 +349,13 @@ fn environment(environment: &Environment) -> Vec<(String, String)> {
 mod tests {
     use super::*;
     use crate::{record::EarlierLength, summary::example};
+
+    #[test]
+    fn an_environment_that_was_not_recorded_is_not_shown() {
+        assert_eq!(environment(&Environment::default()), []);
+        let some = crate::environment::example(&serde_json::json!({"device": "a CPU"}));
+        assert_eq!(environment(&some), [("device".to_owned(), "a CPU".to_owned())]);
+    }
 
     fn report() -> EvaluationReport {
         EvaluationReport {

@@ -138,7 +138,7 @@ fn unfinished(record: &Record, failure: Option<&Failure>) -> Verdict {
             what_to_do(&stable(record)),
         ),
         (Standing::InUse, None) => (format!("{recipe} is being trained now; {last}."), Vec::new()),
-        (Standing::Finished | Standing::CutShort, None) => (
+        (_, None) => (
             format!("{recipe} is not finished; {last}."),
             vec![format!("It failed or was killed. {resume}")],
         ),
