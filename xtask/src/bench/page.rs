@@ -46,11 +46,11 @@ pub(super) fn text(
          batches ready in memory, on a GPU in the GPU's, and their first losses equal ours; our time\n\
          includes bringing the batches there. On a GPU a peer computes its first losses in f32, a\n\
          compiled one in TF32, and is timed with TF32, which our products on CUDA use too; the\n\
-         first three steps of a round are not timed on either side. The peak is that of products of large matrices by the same\n\
-         backend. Operations are counted as plain sums of products; convolutions by Winograd's\n\
-         algorithm need fewer, so they can exceed it. The bandwidth is that of a copy. Bytes are\n\
-         counted as if each layer's result were written once and read by each layer that needs it;\n\
-         what stays in caches can exceed it, too. Memory is that of the process, on a GPU what the\n\
+         first three steps of a round are not timed on either side. The peak is that of products of\n\
+         large matrices by the same backend. Operations are counted as plain sums of products;\n\
+         convolutions by Winograd's algorithm need fewer, so they can exceed it. The bandwidth is\n\
+         that of a copy. Bytes are counted as if each layer's result were written once and read by\n\
+         each layer that needs it; what stays in caches can exceed it, too. Memory is that of the process, on a GPU what the\n\
          framework reserved there. `-latency`, `-throughput` and `-forward` time the forward pass\n\
          alone, on random inputs that are ready on the device: no preprocessing, and no outputs\n\
          read back. Of the parts of a step, `update` is a difference of medians: that of a step\n\

@@ -51,10 +51,9 @@ pub(super) fn curves(record: &Record) -> Vec<Chart> {
 /// a few steps would look as if something had happened.
 fn whole_intervals(record: &Record) -> &[StepRecord] {
     let every = record.settings.get("output.log_every_steps").and_then(Value::as_u64);
+    let is_cut = |end: &StepRecord| every.is_some_and(|every| !end.step.is_multiple_of(every));
     match record.steps.as_slice() {
-        [before @ .., _, end] if every.is_some_and(|every| !end.step.is_multiple_of(every)) => {
-            &record.steps[..=before.len()]
-        }
+        [whole @ .., end] if !whole.is_empty() && is_cut(end) => whole,
         steps => steps,
     }
 }
