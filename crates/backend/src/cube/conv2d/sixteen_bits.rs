@@ -15,7 +15,6 @@ use burn_cubecl::{
     tensor::CubeTensor,
 };
 
-use super::RUNS;
 use crate::{Backend, conv2d::burn_options, functional::Conv2dOptions};
 
 /// Convolution without ReLU.
