@@ -50,8 +50,8 @@ pub(super) fn text(
          large matrices by the same backend. Operations are counted as plain sums of products;\n\
          convolutions by Winograd's algorithm need fewer, so they can exceed it. The bandwidth is\n\
          that of a copy. Bytes are counted as if each layer's result were written once and read by\n\
-         each layer that needs it; what stays in caches can exceed it, too. Memory is that of the process, on a GPU what the\n\
-         framework reserved there. `-latency`, `-throughput` and `-forward` time the forward pass\n\
+         each layer that needs it; what stays in caches can exceed it, too. Memory is that of the\n\
+         process, on a GPU what the framework reserved there. `-latency`, `-throughput` and `-forward` time the forward pass\n\
          alone, on random inputs that are ready on the device: no preprocessing, and no outputs\n\
          read back. Of the parts of a step, `update` is a difference of medians: that of a step\n\
          without its forward pass minus that of a backward pass; it is omitted where it is negative.\n\

@@ -148,12 +148,7 @@ impl Runs {
                 |run: &&Finished| row.runs.contains(&run.record.directory.display().to_string());
             let runs = self.finished.iter().filter(is_of_row);
             let runs: Vec<_> = runs.map(|run| (self.name(run), &run.record)).collect();
-            let first = runs.first().map(|(name, _)| name.clone()).unwrap_or_default();
-            let name = match runs.len() {
-                0 | 1 => first,
-                count => format!("{first} and {} more", count - 1),
-            };
-            (name, runs)
+            (row.named(runs.first().map_or("", |(first, _)| first)), runs)
         };
         let rows: Vec<_> = comparison.rows.iter().map(of_row).collect();
         let text = |values: &Vec<Value>| values.iter().map(told).collect();

@@ -193,9 +193,13 @@ impl Row {
     }
 
     pub(super) fn name(&self) -> String {
-        let first = &self.runs[0];
+        self.named(&self.runs[0])
+    }
+
+    /// Its name where the first of its runs is called so.
+    pub(super) fn named(&self, first: &str) -> String {
         match self.runs.len() {
-            1 => first.clone(),
+            1 => first.to_owned(),
             runs => format!("{first} and {} more", runs - 1),
         }
     }
