@@ -1,7 +1,7 @@
 //! Shapes that do not fit together are refused with a text, whatever the backend.
 
 use backend::{
-    Selected,
+    PlaneMap, Selected,
     device::COMPUTES_AT_ONCE,
     functional::{
         Conv2dOptions, LstmState, LstmWeights, Normalization, PoolOptions, affine, batch_norm2d,
@@ -93,7 +93,8 @@ fn factors_of_other_channels() {
 #[test]
 #[should_panic(expected = "affine: there are 1 maps for 2 images")]
 fn maps_of_some_images() {
-    affine(zeros([2, 3, 4, 4]), &[[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]]);
+    let map = PlaneMap { matrix: [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], window: None };
+    affine(zeros([2, 3, 4, 4]), &[map]);
 }
 
 #[test]

@@ -10,7 +10,7 @@
 //! - all steps of an LSTM layer's recurrence, which keeps as many weights on the chip as there is room for,
 //!   and the gradient of an embedding;
 //! - pooling with the ReLU before it, bias with the ReLU after it, and ResNet's shortcut without weights;
-//! - the conversion of image bytes to numbers and their normalisation;
+//! - the conversion of image bytes to numbers, their crops, flips and rotations, and their normalisation;
 //! - sums of columns, such as a bias's gradient, and the check that an update is finite.
 //!
 //! They take plain arrays: CubeCL would upload a tensor's strides before each launch.
@@ -20,6 +20,7 @@
 
 // One operation per file.
 mod adam;
+mod affine;
 mod batch_norm2d;
 mod binary_cross_entropy;
 mod column_sums;
@@ -62,7 +63,7 @@ use burn_cubecl::{BoolElement, CubeBackend, CubeRuntime, FloatElement, IntElemen
 use crate::{
     Backend, BatchNorm2d, BatchNorm2dGradients, BatchNorm2dOutput, BatchNorm2dSaved,
     Conv2dGradients, Conv2dSaved, DropoutMask, LinearGradients, LinearSaved, Lstm, LstmGradients,
-    LstmOutput, LstmOutputGradients, LstmSaved, Parameter, UpdateRule, Updated,
+    LstmOutput, LstmOutputGradients, LstmSaved, Parameter, PlaneMap, UpdateRule, Updated,
     conv2d_relu_max_pool,
     functional::{Conv2dOptions, PoolOptions},
     overrides::note_taken,
@@ -394,6 +395,16 @@ where
             return crate::normalized::composed::<Self>(images, [factors, summands]);
         }
         channels_last::<Self>(images, |images| pixels::normalized([images, factors, summands]))
+    }
+
+    fn fused_affine(images: FloatTensor<Self>, maps: &[PlaneMap]) -> FloatTensor<Self> {
+        if !taken([&images]) {
+            return crate::affine::composed::<Self>(images, maps);
+        }
+        let [_, _, height, width] = images.shape().dims();
+        let numbers = crate::affine::numbers(maps, [width, height]);
+        let numbers = Self::float_from_data(numbers, &Self::float_device(&images));
+        affine::forward(images, numbers)
     }
 
     fn fused_dropout(values: FloatTensor<Self>, mask: &DropoutMask) -> FloatTensor<Self> {

@@ -40,7 +40,7 @@ impl AffineMap {
             let [from_x, from_y] = [from_x / self.scale, from_y / self.scale];
             [from_x, from_y, -from_x * x - from_y * y]
         };
-        [row(d, -b), row(-c, a)]
+        PlaneMap { matrix: [row(d, -b), row(-c, a)], window: None }
     }
 }
 

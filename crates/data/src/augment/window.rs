@@ -1,13 +1,8 @@
-//! Windows cut out of images, enlarged to the image's size and flipped: what rows and columns undergo
-//! apart.
-//!
-//! Each row of the result is a weighted sum of the image's rows, and so with columns, so that all
-//! of it is two products of matrices. Weights are a triangle's, as of `torch.nn.functional`'s
-//! bilinear `interpolate`. A window as long as the image has a single weight of 1, and black where it
-//! overhangs.
+//! Windows cut out of images, enlarged to the image's size as by `torch.nn.functional`'s bilinear
+//! `interpolate`, and flipped. Where a window overhangs it is black.
 
-use backend::{Backend, functional::product};
-use burn::tensor::{Int, Tensor, TensorData};
+use backend::{Backend, PlaneMap, functional};
+use burn::tensor::Tensor;
 
 use super::{
     AugmentOptions,
@@ -31,6 +26,18 @@ impl Span {
         Self { start: 0, length, reversed: false }
     }
 
+    /// The last one; beyond the side it lies outside.
+    fn last(&self) -> isize {
+        self.start + self.length as isize - 1
+    }
+
+    /// What a place in the result, in pixels from the middle of a side, is multiplied by and moved by.
+    fn line(&self, side: usize) -> [f64; 2] {
+        let (start, length, side) = (self.start as f64, self.length as f64, side as f64);
+        let factor = length / side;
+        [if self.reversed { -factor } else { factor }, start + 0.5 * (length - side)]
+    }
+
     /// The middle of a side, as torchvision's `RandomResizedCrop` rounds it: down.
     fn centre(side: usize, length: usize) -> Self {
         Self { start: ((side - length) / 2) as isize, length, reversed: false }
@@ -43,56 +50,20 @@ impl Span {
 /// - `rows`, `columns`: one an image, none longer than its side
 /// - returns: `[batch, channels, height, width]`
 pub fn crop<B: Backend>(images: Tensor<B, 4>, rows: &[Span], columns: &[Span]) -> Tensor<B, 4> {
-    let shape @ [batch, channels, height, width] = images.dims();
-    let device = images.device();
-    let images = match columns.iter().all(|span| *span == Span::all(width)) {
-        true => images,
-        false => {
-            let weights = weights(columns, width, &device).swap_dims(1, 2);
-            product(images.reshape([batch, channels * height, width]), weights).reshape(shape)
+    let [_, _, height, width] = images.dims();
+    let whole = |spans: &[Span], side| spans.iter().all(|span| *span == Span::all(side));
+    if whole(rows, height) && whole(columns, width) {
+        return images;
+    }
+    let maps = columns.iter().zip(rows).map(|(columns, rows)| {
+        let [by_x, x] = columns.line(width);
+        let [by_y, y] = rows.line(height);
+        PlaneMap {
+            matrix: [[by_x, 0.0, x], [0.0, by_y, y]],
+            window: Some([columns, rows].map(|span| [span.start, span.last()])),
         }
-    };
-    match rows.iter().all(|span| *span == Span::all(height)) {
-        true => images,
-        false => product(weights(rows, height, &device).unsqueeze_dim(1), images),
-    }
-}
-
-/// How much of each row of an image is in each row of its window: `[spans, side, side]`.
-fn weights<B: Backend>(spans: &[Span], side: usize, device: &B::Device) -> Tensor<B, 3> {
-    let count = spans.len();
-    let tensor =
-        |values: Vec<f32>, shape| Tensor::<B, 3>::from_data(TensorData::new(values, shape), device);
-    // Where the middle of each row of the window lies in the image.
-    let centres = spans.iter().flat_map(|span| {
-        let scale = span.length as f64 / side as f64;
-        (0..side).map(move |row| {
-            let row = if span.reversed { side - 1 - row } else { row };
-            (span.start as f64 + (row as f64 + 0.5) * scale) as f32
-        })
     });
-    let centres = tensor(centres.collect(), [count, side, 1]);
-    let middles = Tensor::<B, 1, Int>::arange(0..side as i64, device).float() + 0.5;
-    let middles = middles.reshape([1, 1, side as i32]);
-
-    let distances = (centres - middles.clone()).abs(); // [spans, window, image]
-    let triangle = (distances.neg() + 1.0).clamp_min(0.0);
-    if spans.iter().all(|span| span.length == side) {
-        return triangle;
-    }
-    let each = |value: &dyn Fn(&Span) -> f64| {
-        tensor(spans.iter().map(|span| value(span) as f32).collect(), [count, 1, 1])
-    };
-    // What was cut off does not show through at the border. Middles lie half a pixel within or
-    // without a window, so this is 1 or 0.
-    let [start, end] =
-        [0, 1].map(|end| each(&|span| span.start as f64 + (end * span.length) as f64));
-    let middles = middles.repeat_dim(0, count); // [spans, 1, input]
-    let within = (middles.clone() - start + 0.5).clamp(0.0, 1.0)
-        * (middles.neg() + end + 0.5).clamp(0.0, 1.0);
-    let weights = triangle * within.repeat_dim(1, side);
-    let sums = weights.clone().sum_dim(2).clamp_min(f32::MIN_POSITIVE);
-    weights / sums
+    functional::affine(images, &maps.collect::<Vec<_>>())
 }
 
 /// A random crop and flips, as torchvision's `RandomCrop` with padding or `RandomResizedCrop`, then

@@ -54,6 +54,7 @@ const MMA: Kernel = (SimpleSyncStrided, Mma);
 /// A choice that was made beside other kernels of this project does not hold: CubeCL knows it by the names of
 /// those that were tried.
 const WINOGRAD: &str = concat!("winograd-", env!("KERNELS_DIGEST"));
+const CACHED_WINOGRAD: &str = concat!("cached-winograd-", env!("KERNELS_DIGEST"));
 /// Those that copy by the tensor memory accelerator.
 const ACCELERATED: [Kernel; 3] =
     [(SimpleAsyncTma, Cmma), (SimpleAsyncTma, Mma), (SpecializedTma, Mma)];
@@ -124,6 +125,11 @@ impl Key {
         let [outputs, inputs, ..] = self.weight;
         outputs.min(inputs) >= MANY && winograd::takes(self.maps, self.weight, self.moves)
     }
+
+    /// Whether it may pay to do so with few tiles at a time.
+    fn has_many_tiles(&self) -> bool {
+        self.has_many_channels() && winograd::bytes(self.maps, self.weight) > winograd::CACHED
+    }
 }
 
 /// Input, weight, bias, and how the convolution moves.
@@ -143,15 +149,24 @@ pub(super) fn forward<R: CubeRuntime>(
                 .map_err(|error| format!("{error:?}"))
         };
         let by = |kernel| move |inputs: Forward<R>| forward_by(kernel, inputs);
-        let by_winograd = |(input, weight, bias, options): Forward<R>| {
-            Ok::<_, String>(winograd::forward(input, weight, bias, options.padding, winograd::ROOM))
+        let by_winograd = |room| {
+            move |(input, weight, bias, options): Forward<R>| {
+                Ok::<_, String>(winograd::forward(input, weight, bias, options.padding, room))
+            }
         };
         let all = TuneGroup::new("all", |_: &Key| 1);
         let set = TunableSet::new(key_of::<R>, |_: &Key, inputs: &Forward<R>| inputs.clone())
             .with(Tunable::new("direct", direct).group(&all, |_| 1))
             .with(Tunable::new("cmma", by(CMMA)).group(&all, |_| 1))
             .with(Tunable::new("mma", by(MMA)).group(&all, |_| 1))
-            .with(Tunable::new(WINOGRAD, by_winograd).group(&all, only(Key::has_many_channels)));
+            .with(
+                Tunable::new(WINOGRAD, by_winograd(winograd::ROOM))
+                    .group(&all, only(Key::has_many_channels)),
+            )
+            .with(
+                Tunable::new(CACHED_WINOGRAD, by_winograd(winograd::CACHED))
+                    .group(&all, only(Key::has_many_tiles)),
+            );
         ACCELERATED.into_iter().fold(set, |set, kernel| {
             // Tiles depend on the number of maps, so what fits at some may not at others.
             let fitting = move |inputs: Forward<R>| {
@@ -243,9 +258,11 @@ pub(super) fn input_gradient<R: CubeRuntime>(
         let direct = |(gradient, weight, size, options): Backward<R>| {
             Ok::<_, String>(super::input_gradient(gradient, weight, size, &options))
         };
-        let by_winograd = |(gradient, weight, _, options): Backward<R>| {
-            let Conv2dOptions { padding, .. } = options;
-            Ok::<_, String>(winograd::input_gradient(gradient, weight, padding, winograd::ROOM))
+        let by_winograd = |room| {
+            move |(gradient, weight, _, options): Backward<R>| {
+                let Conv2dOptions { padding, .. } = options;
+                Ok::<_, String>(winograd::input_gradient(gradient, weight, padding, room))
+            }
         };
         let on_tensor_cores = TuneGroup::new("tensor cores", |_: &Key| 1);
         // Only where neither of them runs.
@@ -254,8 +271,12 @@ pub(super) fn input_gradient<R: CubeRuntime>(
             .with(Tunable::new("cmma", by(CMMA)).group(&on_tensor_cores, |_| 1))
             .with(Tunable::new("mma", by(MMA)).group(&on_tensor_cores, |_| 1))
             .with(
-                Tunable::new(WINOGRAD, by_winograd)
+                Tunable::new(WINOGRAD, by_winograd(winograd::ROOM))
                     .group(&on_tensor_cores, only(Key::has_many_channels)),
+            )
+            .with(
+                Tunable::new(CACHED_WINOGRAD, by_winograd(winograd::CACHED))
+                    .group(&on_tensor_cores, only(Key::has_many_tiles)),
             )
             .with(Tunable::new("direct", direct).group(&otherwise, |_| 1))
     });
@@ -307,11 +328,14 @@ mod tests {
         let tried = |maps, channels| {
             let weight = [64, channels, 3, 3];
             let moves = [[1, 1]; 2];
-            Key { maps, weight, moves, bias: true, accelerator: false }.has_many_channels()
+            let key = Key { maps, weight, moves, bias: true, accelerator: false };
+            [key.has_many_channels(), key.has_many_tiles()]
         };
-        assert!(tried([256, 256, 256], 64));
-        assert!(!tried([256, 256, 256], 32), "few channels");
-        assert!(!tried([256, 256, 256], 128), "2^31 numbers, and more where they are padded");
-        assert!(!tried([1, 1, 1], 1 << 22), "kernels");
+        assert_eq!(tried([256, 256, 256], 64), [true, true]);
+        assert_eq!(tried([4, 16, 16], 64), [true, false], "2 MiB");
+        assert_eq!(tried([256, 256, 256], 32), [false, false], "few channels");
+        // 2^31 numbers, and more where they are padded.
+        assert_eq!(tried([256, 256, 256], 128), [false, false]);
+        assert_eq!(tried([1, 1, 1], 1 << 22), [false, false], "kernels");
     }
 }
