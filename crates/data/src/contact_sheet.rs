@@ -26,7 +26,7 @@ const MOST_PIXELS: usize = 1 << 26;
 ///
 /// # Panics
 ///
-/// If the images are neither grey nor colour.
+/// If the images are neither grey nor colour, or a label is of no class.
 pub fn contact_sheet(source: &dyn ImageSource, columns: usize) -> Result<Vec<u8>, DataError> {
     let mut of_class = vec![Vec::new(); source.classes().len()];
     for (index, &label) in source.labels().iter().enumerate() {

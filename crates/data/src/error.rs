@@ -105,6 +105,9 @@ pub enum DataError {
         /// The fraction.
         fraction: f64,
     },
+    /// A share of nothing where a part is asked for.
+    #[error("the share to hold out is 0, and must be above 0")]
+    NothingHeldOut,
     /// A synthetic table without rows or columns.
     #[error("a table of {samples} samples and {features} features is empty")]
     NothingToMake {

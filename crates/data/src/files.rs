@@ -94,7 +94,7 @@ impl FileError {
                 }
             }
             Self::Missing { .. } => {
-                "put the file there under one of these names, or name the folder that has it".into()
+                "put the file there under such a name, or name the folder that has it".into()
             }
             Self::GzipTruncated { .. } | Self::GzipDamaged { .. } => {
                 "download the file again; `gzip -t FILE` says whether a copy is whole".into()

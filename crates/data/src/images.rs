@@ -186,7 +186,7 @@ impl Subset {
     ) -> Result<(Self, Self), DataError> {
         let fractions = Fractions { validation: fraction, test: 0.0 };
         let Parts { train, validation, .. } = hold_out(source.labels(), fractions, seed)?;
-        let held_out = validation.ok_or(DataError::Fraction { fraction })?;
+        let held_out = validation.ok_or(DataError::NothingHeldOut)?;
         let part = |indices| Self::new(Arc::clone(source), indices);
         Ok((part(train), part(held_out)))
     }

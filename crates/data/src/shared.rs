@@ -1,7 +1,7 @@
 //! Files that are in two splits, whatever they are called: copies and links among them.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     fmt,
     fs::{self, File},
     path::{Path, PathBuf},
@@ -121,9 +121,10 @@ pub(crate) fn find(names: [&'static str; 3], splits: [&[Known<'_>]; 3]) -> Vec<S
 /// split. One that cannot be read is left to what reads it next.
 pub(crate) fn find_files(names: [&'static str; 3], splits: [&[PathBuf]; 3]) -> Vec<SharedFiles> {
     let lengths = splits.map(|files| files.iter().map(|file| length(file)).collect::<Vec<_>>());
+    let known = lengths.each_ref().map(|of_split| of_split.iter().collect::<HashSet<_>>());
     let is_elsewhere = |split: usize, length: Option<u64>| {
-        let others = lengths.iter().enumerate().filter(|&(other, _)| other != split);
-        length.is_some() && others.into_iter().any(|(_, others)| others.contains(&length))
+        let mut others = known.iter().enumerate().filter(|&(other, _)| other != split);
+        length.is_some() && others.any(|(_, others)| others.contains(&length))
     };
     let contents = [0, 1, 2].map(|split| -> Vec<Option<String>> {
         let files = splits[split].iter().zip(&lengths[split]);

@@ -247,6 +247,12 @@ impl Moments {
         self.squares += distance * (number - self.mean);
     }
 
+    /// How many numbers there were.
+    #[cfg(feature = "sources")]
+    pub(crate) fn count(&self) -> u64 {
+        self.count
+    }
+
     /// Whether there was no number.
     pub fn is_empty(&self) -> bool {
         self.count == 0

@@ -5,7 +5,6 @@
 
 use std::{
     fs,
-    ops::ControlFlow,
     path::{Path, PathBuf},
 };
 
@@ -14,15 +13,12 @@ use data::{
     image_folder::{
         BadImage, ImageFolderOptions, decode_image, image_files_in, open_image_folder, read_image,
     },
+    silent,
 };
 use proptest::{prelude::*, sample::Index};
 use tempfile::TempDir;
 
 const SHAPE: ImageShape = ImageShape { channels: 3, height: 8, width: 8 };
-
-fn silent(_done: usize, _total: usize) -> ControlFlow<()> {
-    ControlFlow::Continue(())
-}
 
 fn golden(file: &str) -> Vec<u8> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/images");

@@ -149,7 +149,7 @@ impl<Model: Initialised> ImageConfig<Model> {
         notes.extend(self.notes(&*images.train, images.validation.is_some()));
         if let Some(weights) = weights {
             weights.check(&architecture, classes)?;
-            notes.push(weights.note(classes));
+            notes.extend(weights.note(classes));
         }
         let samples = images.train.labels().len();
         Outline {
@@ -311,11 +311,11 @@ pub(crate) fn decode(
         hash(&folder, progress)?;
     }
     let mut progress = |done, of| progress("decoding images", done, of);
-    let (images, report) = match data.cache {
+    let (images, skipped) = match data.cache {
         None if bytes(&folder) <= in_memory => folder.load(&mut progress)?,
         _ => folder.prepare(&mut progress)?,
     };
-    Ok((Arc::new(images), report.skipped))
+    Ok((Arc::new(images), skipped))
 }
 
 /// What is wrong with an image that was skipped.

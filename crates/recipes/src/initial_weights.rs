@@ -144,7 +144,7 @@ impl<Model: Initialised> Config<TextData, Model> {
         options.known =
             weights.as_ref().map(|weights| weights.vocabulary(&self.data)).transpose()?;
         let mut corpus = read_text(&options)?;
-        corpus.notes.extend(weights.as_ref().map(|weights| weights.note(&[])));
+        corpus.notes.extend(weights.as_ref().and_then(|weights| weights.note(&[])));
         Ok((corpus, weights))
     }
 
@@ -239,6 +239,8 @@ pub(crate) struct TrainedWeights {
     file: WeightsFile,
     /// As the settings name them, wherever they were read.
     named: String,
+    /// Whether the user was told of them: the run has begun with them.
+    is_told: bool,
     /// The side and the channels that images get from them.
     size: Option<usize>,
     channels: Option<usize>,
@@ -249,9 +251,10 @@ impl TrainedWeights {
         if weights.are_drawn() {
             return Ok(None);
         }
+        let is_told = kept.is_some();
         let path = kept.unwrap_or_else(|| weights.0.clone().into());
         let file = WeightsFile::read(&path, |_| true)?;
-        Ok(Some(Self { file, named: weights.0.clone(), size: None, channels: None }))
+        Ok(Some(Self { file, named: weights.0.clone(), is_told, size: None, channels: None }))
     }
 
     /// As a file, for the run to keep.
@@ -306,8 +309,11 @@ impl TrainedWeights {
         (*channels == shape.channels).then(own)
     }
 
-    /// What the user should know.
-    pub(crate) fn note(&self, classes: &[String]) -> String {
+    /// What the user should know of a run that begins.
+    pub(crate) fn note(&self, classes: &[String]) -> Option<String> {
+        if self.is_told {
+            return None;
+        }
         let last_layer = match &self.file.description {
             Some(_) if classes.is_empty() => "",
             Some(their) if their.classes == classes => {
@@ -325,7 +331,7 @@ impl TrainedWeights {
             true => String::new(),
             false => format!("; pictures are brought to {taken}, as those of the weights were"),
         };
-        format!("training begins with the weights in `{}`{last_layer}{images}", self.named)
+        Some(format!("training begins with the weights in `{}`{last_layer}{images}", self.named))
     }
 
     fn load<B: Backend, M: Module<B>>(

@@ -24,7 +24,7 @@ pub(crate) struct MetricsLog {
 
 impl MetricsLog {
     /// Creates the file, with columns for these validation metrics.
-    pub(crate) fn create(path: &Path, validation: &Metrics) -> Result<Self, StoreError> {
+    fn create(path: &Path, validation: &Metrics) -> Result<Self, StoreError> {
         let mut log = AppendLog::create(path)?;
         let names = ordered(validation).into_iter().map(|(name, _)| name.to_owned());
         let names: Vec<String> = names.collect();
@@ -53,8 +53,24 @@ impl MetricsLog {
         self.log.sync()
     }
 
+    /// As [`append`](Self::append); without a log, the first epoch creates one, as its columns are known then.
+    pub(crate) fn append_to(
+        log: &mut Option<Self>,
+        path: &Path,
+        event: &Event,
+    ) -> Result<(), StoreError> {
+        let Event::Epoch { validation, .. } = event else { return Ok(()) };
+        match log {
+            Some(log) => log.append(event),
+            None => {
+                let measured = validation.clone().unwrap_or_default();
+                log.insert(Self::create(path, &measured)?).append(event)
+            }
+        }
+    }
+
     /// Appends the line of an epoch that has ended; other events have none.
-    pub(crate) fn append(&mut self, event: &Event) -> Result<(), StoreError> {
+    fn append(&mut self, event: &Event) -> Result<(), StoreError> {
         let Event::Epoch {
             epoch,
             step,

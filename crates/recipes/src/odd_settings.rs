@@ -9,22 +9,14 @@ use crate::numbers::counted;
 const FEW_UPDATES: u64 = 50;
 
 /// Settings that are allowed but make little sense, a sentence each.
-///
-/// - `batch_size`: unless the run resumes
-pub(crate) fn odd(
-    config: &TrainerConfig,
-    batch_size: Option<usize>,
-    precision: Precision,
-) -> Vec<String> {
+pub(crate) fn odd(config: &TrainerConfig, batch_size: usize, precision: Precision) -> Vec<String> {
     let mut notes = odd_length(config, batch_size);
-    if batch_size.is_some() {
-        notes.extend(odd_updates(config, precision));
-    }
+    notes.extend(odd_updates(config, precision));
     notes
 }
 
-/// Of what a run may change when it resumes.
-fn odd_length(config: &TrainerConfig, batch_size: Option<usize>) -> Vec<String> {
+/// Of what decides how long the run is.
+fn odd_length(config: &TrainerConfig, batch_size: usize) -> Vec<String> {
     let mut notes: Vec<String> = few_updates(config, batch_size).into_iter().collect();
     let (schedule, length) = (&config.schedule, config.length());
     let (warmup, steps) = (schedule.warmup_steps, length.steps);
@@ -72,17 +64,18 @@ fn odd_updates(config: &TrainerConfig, precision: Precision) -> Vec<String> {
 }
 
 /// A note where a run is too short to learn much, unless its steps were limited.
-fn few_updates(config: &TrainerConfig, batch_size: Option<usize>) -> Option<String> {
+fn few_updates(config: &TrainerConfig, batch_size: usize) -> Option<String> {
     let steps = config.length().steps;
     if config.max_steps.is_some() || steps >= FEW_UPDATES {
         return None;
     }
     let lower = match batch_size {
-        None | Some(1) => String::new(),
-        Some(size) => format!("lower `training.batch_size`, which is {size}, or "),
+        1 => String::new(),
+        // As is told of a run that resumes, too: in another it may be lower.
+        size => format!(", or train anew with a lower `training.batch_size` than {size}"),
     };
     Some(format!(
-        "the run makes only {}, {} in each epoch, and may learn little: {lower}raise `training.epochs`",
+        "the run makes only {}, {} in each epoch, and may learn little: raise `training.epochs`{lower}",
         counted(steps, "update"),
         config.steps_per_epoch
     ))
@@ -90,8 +83,6 @@ fn few_updates(config: &TrainerConfig, batch_size: Option<usize>) -> Option<Stri
 
 #[cfg(test)]
 mod tests {
-    use training::OptimizerConfig;
-
     use super::*;
     use crate::{
         config::{Config, SettingsLayer, TableData},
@@ -105,30 +96,16 @@ mod tests {
             let config: Config<TableData, mlp::Model> = mlp::RECIPE.resolve(layers).unwrap();
             TrainerConfig { max_steps, ..config.trainer(1) }
         };
-        let note =
-            |config: &TrainerConfig, batch_size| odd(config, Some(batch_size), Precision::F32);
+        let note = |config: &TrainerConfig, batch_size| odd(config, batch_size, Precision::F32);
         assert_eq!(
             note(&config(10, None), 128),
-            ["the run makes only 10 updates, 1 in each epoch, and may learn little: lower \
-              `training.batch_size`, which is 128, or raise `training.epochs`"]
+            ["the run makes only 10 updates, 1 in each epoch, and may learn little: raise \
+              `training.epochs`, or train anew with a lower `training.batch_size` than 128"]
         );
         let single = note(&config(1, None), 1).remove(0);
         assert!(single.contains("only 1 update, ") && !single.contains("batch_size"), "{single}");
         for enough in [config(50, None), config(10, Some(5))] {
             assert_eq!(note(&enough, 128), [""; 0]);
         }
-    }
-
-    #[test]
-    fn a_resumed_run_is_told_of_what_it_may_change() {
-        let mut adamw = OptimizerConfig::new(OptimizerKind::AdamW, 0.1);
-        adamw.weight_decay = 0.0;
-        let mut config = TrainerConfig::new(adamw, 1, 10);
-        config.minimum_improvement = 0.1;
-        let notes = |batch_size| odd(&config, batch_size, Precision::F32);
-        let [few, patience, adamw] = &notes(Some(8))[..] else { panic!("{:?}", notes(Some(8))) };
-        assert!(adamw.contains("`optimizer.weight_decay`"), "{adamw}");
-        let few = few.replace("lower `training.batch_size`, which is 8, or ", "");
-        assert_eq!(notes(None), [few, patience.clone()]);
     }
 }

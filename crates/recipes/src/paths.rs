@@ -14,7 +14,7 @@ use crate::{
     record::config_of,
     run_directory::{CONFIG, ENVIRONMENT, INITIAL},
     settings::{WEIGHTS, names_a_file},
-    shell::quoted_path,
+    shell::command,
 };
 
 const DATA: &str = "data.path";
@@ -76,10 +76,8 @@ pub(crate) fn or_moved(run: &Path, failure: Failure) -> Failure {
     let is_lost =
         |key: &&str| !is_kept(key) && last_named(&layers, key).is_some_and(|path| !path.exists());
     match PATHS.iter().find(|key| is_lost(key)) {
-        Some(key) => failure.or(&format!(
-            "to say where it is now: recipes resume {} --set {key}=PATH",
-            quoted_path(run)
-        )),
+        Some(key) => failure
+            .or(&format!("to say where it is now: {} --set {key}=PATH", command("resume", run))),
         None => failure,
     }
 }

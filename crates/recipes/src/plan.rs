@@ -112,7 +112,7 @@ impl Outline<'_> {
         }
         let mut notes = self.notes.clone();
         let Training { batch_size, precision, .. } = *self.training;
-        notes.extend(odd(&self.trainer, Some(batch_size), precision));
+        notes.extend(odd(&self.trainer, batch_size, precision));
         notes.extend(self.trainer.without_validation().into_iter().filter(|_| !self.validates));
         let layers = self.architecture.layers(&self.sample);
         let losses_of_a_sample = self.architecture.losses_of_a_sample(&self.sample);

@@ -227,6 +227,19 @@ impl Record {
         }
     }
 
+    /// The last step of which something was reported while training, and the loss then.
+    pub(crate) fn last_report(&self) -> Option<(u64, Option<f64>)> {
+        let of_epoch = self.epochs.last().map(|epoch| (epoch.step, epoch.train_loss));
+        let of_step = self.steps.last().map(|report| (report.step, report.loss));
+        of_epoch.into_iter().chain(of_step).max_by_key(|&(step, _)| step)
+    }
+
+    /// The last step that is known to have been made.
+    pub(crate) fn last_step(&self) -> u64 {
+        let reported = self.last_report().map(|(step, _)| step);
+        self.end.map(|end| end.step).max(reported).unwrap_or(0)
+    }
+
     pub(crate) fn standing(&self) -> Standing {
         match self.end.map(|end| end.status) {
             _ if self.summary.is_some() => Standing::Finished,

@@ -24,7 +24,7 @@ use crate::{
     record::Record,
     run_directory::{Resolved, RunDirectory},
     settings::or_end_it,
-    shell::quoted_path,
+    shell::command,
     start::Start,
 };
 
@@ -169,8 +169,7 @@ impl Run<'_> {
         description: &Description,
         sample: &[usize],
     ) -> TrainerConfig {
-        let batch_size = (!self.start.resumes).then_some(self.batch_size);
-        self.notes.extend(odd(&config, batch_size, precision()));
+        self.notes.extend(odd(&config, self.batch_size, precision()));
         let architecture = &description.architecture;
         let layers = architecture.layers(sample);
         let memory = Footprint {
@@ -224,8 +223,8 @@ impl Run<'_> {
                 ExitCode::Interrupted,
                 format!("interrupted after step {}, in `{shown}`", trained.steps),
                 format!(
-                    "to resume it: recipes resume {}{}",
-                    quoted_path(self.path()),
+                    "to resume it: {}{}",
+                    command("resume", self.path()),
                     or_end_it(self.path(), Some(trained.steps))
                 ),
             ));
@@ -237,7 +236,7 @@ impl Run<'_> {
             return Err(Failure::new(
                 ExitCode::Interrupted,
                 format!("interrupted while the test split was measured, in `{shown}`"),
-                format!("to measure it: recipes resume {}", quoted_path(self.path())),
+                format!("to measure it: {}", command("resume", self.path())),
             ));
         }
         let parameters = weights::count(&trained.model);

@@ -2,6 +2,7 @@
 
 use std::{
     error::Error,
+    ffi::OsStr,
     fs::{self, File},
     io, mem,
     path::{Path, PathBuf},
@@ -25,7 +26,7 @@ use crate::{
     record::wrote_checkpoint,
     registry,
     settings::refuse_changes,
-    shell::quoted_path,
+    shell::command,
     tensorboard::Scalars,
     time,
 };
@@ -79,7 +80,7 @@ pub(crate) struct RunDirectory {
     metrics: Option<MetricsLog>, // from the first epoch on, when its columns are known
     scalars: Option<Scalars>,    // as `events`, where `output.tensorboard` asks for it
     scalars_bytes: u64,          // where it resumed, which an earlier process may have written
-    lost: Vec<String>,           // what the logs were found to lack
+    lost: Vec<String>,           // what was found to be missing
 }
 
 /// What a run stores in each of its checkpoints.
@@ -228,7 +229,7 @@ impl RunDirectory {
         Ok(())
     }
 
-    /// What the logs were found to have lost, a sentence each; once.
+    /// What the run was found to have lost, a sentence each; once.
     pub(crate) fn take_lost(&mut self) -> Vec<String> {
         mem::take(&mut self.lost)
     }
@@ -250,22 +251,10 @@ impl RunDirectory {
             ExitCode::UserData,
             message,
             format!(
-                "restore `{shown}/checkpoints`, or start another run: recipes train {}",
-                quoted_path(&self.path.join(CONFIG))
+                "restore `{shown}/checkpoints`, or start another run: {}",
+                command("train", &self.path.join(CONFIG))
             ),
         ))
-    }
-
-    fn append_metrics(&mut self, event: &Event) -> Result<(), StoreError> {
-        let Event::Epoch { validation, .. } = event else { return Ok(()) };
-        let log = match &mut self.metrics {
-            Some(log) => log,
-            None => {
-                let measured = validation.clone().unwrap_or_default();
-                self.metrics.insert(MetricsLog::create(&self.metrics_path(), &measured)?)
-            }
-        };
-        log.append(event)
     }
 }
 
@@ -276,6 +265,7 @@ impl Drop for RunDirectory {
             return;
         }
         // Still held, so no other process writes here.
+        let _ = fs::remove_file(self.path.join(INITIAL));
         let _ = fs::remove_file(self.path.join(LOCK));
         remove_empty(&self.created);
     }
@@ -296,7 +286,7 @@ impl Observer for RunDirectory {
         if let Some(scalars) = &mut self.scalars {
             scalars.append(event)?;
         }
-        Ok(self.append_metrics(event)?)
+        Ok(MetricsLog::append_to(&mut self.metrics, &self.path.join(METRICS), event)?)
     }
 
     fn keeper(&mut self) -> Option<&mut dyn Keeper> {
@@ -338,6 +328,7 @@ impl Keeper for RunDirectory {
             }
             None => {
                 self.refuse_to_begin_again()?;
+                self.lost.push("the run has no checkpoint yet: it begins anew".to_owned());
                 self.write_settings()?; // so that a start that is cut short here counts as a run
                 self.open_logs(None)?;
             }
@@ -356,7 +347,8 @@ pub(crate) fn refuse_if_used(path: &Path) -> Result<(), Failure> {
     let shown = path.display();
     let left = |entry: io::Result<fs::DirEntry>| {
         // What a start that was cut short leaves does not count.
-        entry.map_or(true, |entry| !is_unfinished(&entry.path()) && entry.file_name() != LOCK)
+        let is_left = |name: &OsStr| name == LOCK || name == INITIAL && path.join(LOCK).exists();
+        entry.map_or(true, |entry| !is_unfinished(&entry.path()) && !is_left(&entry.file_name()))
     };
     let entries = match fs::read_dir(path) {
         Ok(entries) => entries.into_iter().any(left),
@@ -373,10 +365,7 @@ pub(crate) fn refuse_if_used(path: &Path) -> Result<(), Failure> {
         return Err(Failure::new(
             ExitCode::UserData,
             format!("the run directory `{shown}` already has a run"),
-            format!(
-                "to resume it: recipes resume {}; or name another with `--run-dir`",
-                quoted_path(path)
-            ),
+            format!("to resume it: {}; or name another with `--run-dir`", command("resume", path)),
         ));
     }
     if entries {
@@ -488,8 +477,10 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_with_nothing_but_a_lock_is_not_used() {
+    fn a_directory_with_nothing_but_what_a_killed_start_leaves_is_not_used() {
         let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join(INITIAL), "").unwrap();
+        refuse_if_used(folder.path()).expect_err("without a lock it is the user's own");
         let held = lock(folder.path()).unwrap();
         refuse_if_used(folder.path()).unwrap();
         let refused = refuse_if_in_use(folder.path()).unwrap_err();

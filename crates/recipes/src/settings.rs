@@ -4,13 +4,14 @@ use std::{collections::BTreeMap, path::Path};
 
 use data::toml_key;
 use serde_json::Value;
+use toml::de::DeValue;
 use training::EndStatus;
 
 use crate::{
     ExitCode, Failure, Summary,
     paths::PATHS,
     run_directory::CONFIG,
-    shell::{quoted, quoted_path},
+    shell::{command, set},
 };
 
 /// Settings on which no past update depends: when checkpoints are written, where the data are, where
@@ -116,8 +117,14 @@ fn refuse_changed(
     if refused.is_empty() {
         return Ok(());
     }
-    let told =
-        |(key, then, now): &(&str, &Value, &Value)| format!("`{key}` was {then} and is {now}");
+    let told = |(key, then, now): &(&str, &Value, &Value)| {
+        let [then, now] = [then, now].map(|value| match value {
+            Value::Null => "not set".to_owned(),
+            Value::String(text) if text.is_empty() => "not set".to_owned(),
+            value => value.to_string(),
+        });
+        format!("`{key}` was {then} and is {now}")
+    };
     Err(Failure::new(
         ExitCode::Usage,
         format!(
@@ -127,11 +134,7 @@ fn refuse_changed(
         format!(
             "leave them as they were (only {}, and `{WEIGHTS}` to where its file is now, may change), or \
              begin another run: {}",
-            may_change()
-                .into_iter()
-                .filter(|name| !name.contains(WEIGHTS))
-                .collect::<Vec<_>>()
-                .join(", "),
+            may_change().join(", "),
             another_run(run, refused.iter().map(|&(key, _, now)| (key, now)))
         ),
     ))
@@ -142,11 +145,8 @@ pub(crate) fn another_run<'a>(
     run: &Path,
     changed: impl IntoIterator<Item = (&'a str, &'a Value)>,
 ) -> String {
-    let set = changed.into_iter().map(|(key, value)| {
-        let value = if value.is_null() { String::new() } else { shown(value) };
-        format!(" --set {}", quoted(&format!("{key}={value}")))
-    });
-    format!("recipes train {}{}", quoted_path(&run.join(CONFIG)), set.collect::<String>())
+    let changed = changed.into_iter().map(|(key, value)| set(&format!("{key}={}", given(value))));
+    command("train", &run.join(CONFIG)) + &changed.collect::<String>()
 }
 
 /// The command for a run with this one's settings, but the paths of data that it is given now.
@@ -165,31 +165,27 @@ pub(crate) fn may_be_changed(key: &str) -> bool {
     FREE.contains(&key) || key.starts_with(FREE_TABLE) || key == WEIGHTS
 }
 
-/// What a resumed run may change, in backticks: settings, a table, and the file of the weights.
-pub(crate) fn may_change() -> Vec<String> {
+/// What a resumed run may change besides the file of the weights, in backticks: settings and a table.
+fn may_change() -> Vec<String> {
     let table = format!("[{}]", FREE_TABLE.trim_end_matches('.'));
-    let all = FREE.into_iter().chain([WEIGHTS, &table]);
-    all.map(|name| format!("`{name}`")).collect()
+    FREE.into_iter().chain([table.as_str()]).map(|name| format!("`{name}`")).collect()
 }
 
 /// How to end an unfinished run where it is, to be appended to the help on how to go on; empty where
 /// it has no checkpoint.
 pub(crate) fn or_end_it(directory: &Path, steps: Option<u64>) -> String {
     let Some(steps) = steps.filter(|&steps| steps > 0) else { return String::new() };
-    let run = quoted_path(directory);
-    format!("; to end it where it is: recipes resume {run} --set {MAX_STEPS}={steps}")
+    let ended = command("resume", directory) + &set(&format!("{MAX_STEPS}={steps}"));
+    format!("; to end it where it is: {ended}")
 }
 
 /// How a finished run gets its model again: from its newest checkpoint, if it has one.
 pub(crate) fn rewrite(directory: &Path, has_checkpoint: bool) -> String {
-    let run = quoted_path(directory);
     match has_checkpoint {
-        true => {
-            format!("to write it again: recipes resume {run}")
-        }
+        true => format!("to write it again: {}", command("resume", directory)),
         false => {
-            let config = quoted_path(&directory.join(CONFIG));
-            format!("restore the file, or train again: recipes train {config}")
+            let again = command("train", &directory.join(CONFIG));
+            format!("restore the file, or train again: {again}")
         }
     }
 }
@@ -204,14 +200,14 @@ pub(crate) fn longer(
 ) -> String {
     let twice = |key: &str, reached: u64| {
         let limit = settings.get(key).and_then(Value::as_u64).filter(|&limit| reached >= limit)?;
-        Some(format!(" --set {key}={}", limit.saturating_mul(2)))
+        Some(set(&format!("{key}={}", limit.saturating_mul(2))))
     };
     let patience =
-        (summary.status == EndStatus::StoppedEarly).then(|| format!(" --set {PATIENCE}="));
+        (summary.status == EndStatus::StoppedEarly).then(|| set(&format!("{PATIENCE}=")));
     let ended_by =
         [twice(EPOCHS, summary.epochs as u64), twice(MAX_STEPS, summary.steps), patience];
     let changes: String = ended_by.into_iter().flatten().collect();
-    format!("recipes resume {}{changes}", quoted_path(directory))
+    command("resume", directory) + &changes
 }
 
 /// The values that are not tables, by dotted key, as `--set` takes it.
@@ -241,6 +237,16 @@ pub(crate) fn leaves(value: &Value) -> BTreeMap<String, Value> {
 /// Whether two values are equal, however a number is written.
 pub(crate) fn same(a: &Value, b: &Value) -> bool {
     a == b || (a.is_f64() != b.is_f64() && a.as_f64() == b.as_f64() && a.is_number())
+}
+
+/// A value as `--set` takes it: nothing where it is not there, and text in quotes where it would be read as
+/// another value, such as a number.
+fn given(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) if DeValue::parse(text).is_ok() => value.to_string(),
+        value => shown(value),
+    }
 }
 
 /// A value as written in a file; empty for the empty string, which unsets a key.
@@ -350,7 +356,17 @@ mod tests {
             refuse_changes(Path::new("a"), &column("drop"), &column("numeric")).unwrap_err();
         let told = "--set 'data.columns.\"zip code\"=numeric'";
         assert!(failure.problems[0].help.as_ref().unwrap().ends_with(told), "{failure:?}");
-        for name in may_change() {
+        let target = |target: Value| json!({"data": {"target": target}});
+        let failure =
+            refuse_changes(Path::new("a"), &target(json!("")), &target(json!("2024"))).unwrap_err();
+        let problem = &failure.problems[0];
+        assert!(
+            problem.message.ends_with("`data.target` was not set and is \"2024\""),
+            "{failure:?}"
+        );
+        let told = "--set 'data.target=\"2024\"'"; // without quotes a column's index
+        assert!(problem.help.as_ref().unwrap().ends_with(told), "{failure:?}");
+        for name in may_change().into_iter().chain([format!("`{WEIGHTS}`")]) {
             // With a value, where it stands in an example.
             let (quoted, set) = (name.clone(), name.trim_end_matches('`').to_owned() + "=");
             let command = set.replace('`', " ");

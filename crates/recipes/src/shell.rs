@@ -1,4 +1,4 @@
-//! Quoting for commands that are shown to the user.
+//! Commands that are shown to the user.
 
 use std::path::Path;
 
@@ -32,6 +32,16 @@ fn is_plain(word: &str, others: &str) -> bool {
 pub(crate) fn quoted_path(path: &Path) -> String {
     let path = path.to_string_lossy();
     if path.starts_with('-') { quoted(&format!("./{path}")) } else { quoted(&path) }
+}
+
+/// A command of this program for a file or a folder: `recipes resume runs/first`.
+pub(crate) fn command(name: &str, path: &Path) -> String {
+    format!("recipes {name} {}", quoted_path(path))
+}
+
+/// A setting as an option of such a command, to be appended: ` --set training.epochs=5`.
+pub(crate) fn set(setting: &str) -> String {
+    format!(" --set {}", quoted(setting))
 }
 
 #[cfg(test)]

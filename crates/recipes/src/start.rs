@@ -20,7 +20,7 @@ use crate::{
     registry::Recipe,
     run_directory::INITIAL,
     settings::{on_other_data, refuse_changed_choices, refuse_changes_of_file},
-    shell::quoted_path,
+    shell::command,
 };
 
 /// What a recipe needs for a run.
@@ -74,7 +74,7 @@ impl<'a> Start<'a> {
             return Ok(());
         }
         let help = match self.resumes {
-            true => format!("to resume it: recipes resume {}", quoted_path(&self.directory)),
+            true => format!("to resume it: {}", command("resume", &self.directory)),
             false => "run the command again".to_owned(),
         };
         Err(Failure::new(ExitCode::Interrupted, "interrupted before the first step", help))

@@ -69,7 +69,7 @@ impl<B: AutodiffBackend> TrainingImages<B> {
         };
         let ImageSet { hashes, mut notes, skipped, .. } = images;
         notes.extend(config.notes(&*images.train, images.validation.is_some()));
-        notes.extend(weights.as_ref().map(|weights| weights.note(&classes)));
+        notes.extend(weights.as_ref().and_then(|weights| weights.note(&classes)));
         notes.extend(normalised);
         let loss = ImageLoss::new(config, &*images.train, device);
         let evaluation =

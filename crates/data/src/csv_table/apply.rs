@@ -91,8 +91,7 @@ impl<'a> RowReader<'a> {
         name: &str,
         preprocessing: &'a TablePreprocessing,
     ) -> Result<Self, DataError> {
-        let mut reader = CsvReader::new(input, Path::new(name))?;
-        reader.take_for_missing(&preprocessing.missing);
+        let mut reader = CsvReader::new(input, Path::new(name), &preprocessing.missing)?;
         let layout = Layout::find(&mut reader, preprocessing, None)?;
         read_numbers(&mut reader, &layout, preprocessing);
         let encoder = Encoder::new(preprocessing, layout);
@@ -181,8 +180,7 @@ pub(super) fn read_counted(
     header: Option<bool>,
     on_missing_target: OnMissingTarget,
 ) -> Result<(Table, Vec<String>, usize), DataError> {
-    let mut reader = CsvReader::open(path)?;
-    reader.take_for_missing(&preprocessing.missing);
+    let mut reader = CsvReader::open(path, &preprocessing.missing)?;
     let layout = Layout::find(&mut reader, preprocessing, header)?;
     read_numbers(&mut reader, &layout, preprocessing);
     let target = &preprocessing.target;
@@ -223,26 +221,14 @@ fn read_numbers(reader: &mut CsvReader, layout: &Layout, preprocessing: &TablePr
     reader.read_numbers(&notations, &with_dress);
 }
 
-/// How programs write what is true or false.
-const TRUTHS: [&str; 6] = ["true", "false", "True", "False", "TRUE", "FALSE"];
-
-/// Looks up a category or class: as it is written, or, where the training file's numbers had a decimal
-/// comma and this cell has one, as that is read; or as another program writes what is true or false:
-/// spreadsheets `TRUE`, and pandas `True`.
+/// Looks up a category or class, or, where the training file's numbers had a decimal comma and this cell has
+/// one, what that is read as.
 fn find<T: Copy>(known: &HashMap<impl Borrow<str> + Hash + Eq, T>, name: &str) -> Option<T> {
     let with_point = || {
         let plain = decimal_comma::with_point(name)?;
-        known.get(&*cell::name(Cell::parse(&plain), &plain))
+        known.get(&*cell::name(Cell::parse(&plain), &plain)).copied()
     };
-    let spelled_otherwise = || {
-        let is_truth = ["true", "false"].iter().any(|truth| name.eq_ignore_ascii_case(truth));
-        let mut spellings =
-            TRUTHS.iter().filter(|other| is_truth && name.eq_ignore_ascii_case(other));
-        let found = spellings.clone().filter_map(|spelling| known.get(*spelling));
-        // Which one is meant cannot be told where the training file has several.
-        (found.count() == 1).then(|| spellings.find_map(|spelling| known.get(*spelling)))?
-    };
-    known.get(name).or_else(with_point).or_else(spelled_otherwise).copied()
+    cell::find(name, |name| known.get(name).copied()).or_else(with_point)
 }
 
 /// Encodes rows, and counts the cells that are odd beside those of the training rows.

@@ -263,7 +263,7 @@ pub enum CsvError {
         value: String,
     },
     /// Too many different values.
-    #[error("`{}`: column `{column}` has more than {limit} different values", path.display())]
+    #[error("`{}`: column `{column}` has more than {} different values", path.display(), grouped(limit))]
     TooManyCategories {
         /// The file.
         path: PathBuf,

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     CategoryEncoding, Column, ColumnKind, DataError, Dress, Moments, Table, TablePreprocessing,
-    Target, TargetKind, Targets, Task,
+    Target, TargetKind, Targets,
     count::grouped,
     csv_table::column_setting,
     names::list,
@@ -200,17 +200,17 @@ impl<'a> Encoder<'a> {
     }
 }
 
-/// What the user should know of the training file, a line each; `asked` is the task that the user
-/// chose.
+/// What the user should know of the training file, a line each.
 pub(super) fn notes(
     schema: &Schema,
     preprocessing: &TablePreprocessing,
-    asked: Option<Task>,
+    options: &CsvOptions,
 ) -> Vec<String> {
     let first = &schema.first_row;
-    let mut notes = vec![match schema.header {
-        true => format!("the first line, `{first}`, is the header"),
-        false => format!(
+    let mut notes = vec![match (schema.header, options.header) {
+        (true, _) => format!("the first line, `{first}`, is the header"),
+        (false, Some(_)) => format!("the first line, `{first}`, is a sample"),
+        (false, None) => format!(
             "there is no header: the first line, `{first}`, is a sample; if it names the columns, \
              set `data.header=true`"
         ),
@@ -230,10 +230,8 @@ pub(super) fn notes(
     match schema.target.kind {
         TargetPlan::Regression => {
             notes.extend(notes_on_numbers(name, worn, grouped));
-            if let TargetKind::Regression { mean, deviation } = preprocessing.target.kind {
-                let remedy = "correct it, or leave its row out";
-                notes.extend(note_on_outliers("target", name, extremes, [mean, deviation], remedy));
-            }
+            let remedy = "correct it, or leave its row out";
+            notes.extend(note_on_outliers("target", name, extremes, remedy));
         }
         TargetPlan::Binary(_) | TargetPlan::Multiclass(_) => {
             notes.extend(respelled.as_ref().map(|[text, class]| {
@@ -245,7 +243,7 @@ pub(super) fn notes(
             }));
         }
     }
-    notes.push(table::target_note(preprocessing, asked, schema.target.may_be_classes));
+    notes.push(table::target_note(preprocessing, options.task, schema.target.may_be_classes));
     notes
 }
 
@@ -292,7 +290,7 @@ fn column_notes(seen: &ColumnSchema, learnt: &Column, on_missing: bool) -> Vec<S
     let mut notes = Vec::new();
     match &learnt.kind {
         ColumnKind::Dropped { .. } => return Vec::from_iter(learnt.note_if_dropped()),
-        ColumnKind::Numeric { mean, deviation } => {
+        ColumnKind::Numeric { mean, .. } => {
             // A 32-bit float is shown with all its digits, however small it is.
             notes.extend(note_on_missing(&format!("the mean, {:?}", *mean as f32)));
             notes.extend(seen.padded.as_ref().map(|Place { line, text }| {
@@ -304,8 +302,7 @@ fn column_notes(seen: &ColumnSchema, learnt: &Column, on_missing: bool) -> Vec<S
             }));
             notes.extend(notes_on_numbers(name, &seen.worn, &seen.grouped));
             let remedy = "correct it or leave the cell empty";
-            let moments = [*mean, *deviation];
-            notes.extend(note_on_outliers("column", name, &seen.extremes, moments, remedy));
+            notes.extend(note_on_outliers("column", name, &seen.extremes, remedy));
         }
         ColumnKind::Categorical { categories, fill, .. } => {
             notes.extend(note_on_missing(&format!("the most frequent, `{fill}`")));
@@ -340,14 +337,8 @@ fn column_notes(seen: &ColumnSchema, learnt: &Column, on_missing: bool) -> Vec<S
 ///
 /// - `what`: `column` or `target`
 /// - `remedy`: what to do if one is a slip
-fn note_on_outliers(
-    what: &str,
-    name: &str,
-    extremes: &Extremes,
-    [mean, deviation]: [f64; 2],
-    remedy: &str,
-) -> Option<String> {
-    let (count, Place { line, text }) = extremes.outliers(mean, deviation)?;
+fn note_on_outliers(what: &str, name: &str, extremes: &Extremes, remedy: &str) -> Option<String> {
+    let (count, Place { line, text }) = extremes.outliers()?;
     Some(match count {
         1 => format!(
             "{what} `{name}`: `{text}`, line {line}, is so far from the other numbers that these hardly \
@@ -369,6 +360,7 @@ fn note_on_missing(
         1 => "value is",
         _ => "values are",
     };
+    let missing = grouped(missing);
     Some(format!("column `{name}`: {missing} missing {values} replaced by {fill}"))
 }
 

@@ -1,6 +1,6 @@
 //! Whether the first row names the columns, what they are called, and where they are in a file.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use super::{CsvError, reader::CsvReader, row::Row, summary::mostly_numbers};
 use crate::{
@@ -170,7 +170,8 @@ impl Layout {
         known: &TablePreprocessing,
         names: &[String],
     ) -> Result<Self, DataError> {
-        let place = |name: &str| names.iter().position(|other| other == name);
+        let places: HashMap<&str, usize> = names.iter().map(String::as_str).zip(0..).collect();
+        let place = |name: &str| places.get(name).copied();
         let mut columns = Vec::with_capacity(known.columns.len());
         for column in &known.columns {
             let found = place(&column.name);
@@ -285,7 +286,7 @@ mod tests {
     use crate::{CategoryEncoding, Column, Target, TargetKind};
 
     fn reader(text: &str) -> CsvReader<'_> {
-        CsvReader::new(text.as_bytes(), Path::new("a.csv")).unwrap()
+        CsvReader::new(text.as_bytes(), Path::new("a.csv"), &[]).unwrap()
     }
 
     #[test]

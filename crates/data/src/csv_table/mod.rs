@@ -72,7 +72,7 @@ pub fn read_csv(options: &CsvOptions, seed: u64) -> Result<TableSplits, DataErro
         return Err(CsvError::NoFeatures { path, target, dropped: preprocessing.dropped() }.into());
     }
     let mut notes: Vec<String> = shared.iter().map(SharedFiles::note).collect();
-    notes.extend(fit::notes(&schema, &preprocessing, options.task));
+    notes.extend(fit::notes(&schema, &preprocessing, options));
     let mut skipped = schema.unlabelled_rows.len();
     let mut other = |path: &PathBuf| {
         let (header, on_missing) = (options.header, options.on_missing_target);

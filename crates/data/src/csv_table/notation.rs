@@ -122,8 +122,7 @@ pub(super) struct Notations {
 impl Notations {
     /// Reads the whole file: the first row with a fraction may stand far below.
     pub(super) fn of_file(options: &CsvOptions) -> Result<Self, DataError> {
-        let mut reader = CsvReader::open(&options.path)?;
-        reader.take_for_missing(&options.missing);
+        let mut reader = CsvReader::open(&options.path, &options.missing)?;
         let mut votes = vec![Votes::default(); reader.width()];
         if reader.may_have_decimal_commas() {
             // What is wrong with a row is told when the file is read for its values.

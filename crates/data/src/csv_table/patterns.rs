@@ -1,7 +1,7 @@
 //! What the order, the size and the form of a column's cells tell.
 
 use super::summary::Place;
-use crate::preprocess::cell::Cell;
+use crate::{preprocess::cell::Cell, table::Moments};
 
 /// Whether a column is numbers down to some row and texts from there on, or the reverse.
 #[derive(Debug, Default, Clone)]
@@ -71,7 +71,7 @@ impl Wholes {
 /// The least and the greatest numbers.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Extremes {
-    numbers: u64,
+    moments: Moments,
     /// At most [`MOST_OUTLIERS`] of each, the most extreme first.
     least: Vec<(f64, Place)>,
     greatest: Vec<(f64, Place)>,
@@ -84,7 +84,7 @@ const GAP: f64 = 3.0;
 
 impl Extremes {
     pub(super) fn add(&mut self, number: f64, line: u64, text: &str) {
-        self.numbers += 1;
+        self.moments.add(number);
         let keep = |ends: &mut Vec<(f64, Place)>, is_beyond: fn(f64, f64) -> bool| {
             let place = ends.partition_point(|&(other, _)| !is_beyond(number, other));
             if place < MOST_OUTLIERS {
@@ -98,8 +98,10 @@ impl Extremes {
 
     /// The number that makes up more than half of the variance, or several that do and are far from the
     /// next: how many, and the farthest.
-    pub(super) fn outliers(&self, mean: f64, deviation: f64) -> Option<(usize, &Place)> {
-        let are_apart = self.numbers >= 2 * MOST_OUTLIERS as u64; // the two ends
+    pub(super) fn outliers(&self) -> Option<(usize, &Place)> {
+        let (numbers, mean) = (self.moments.count(), self.moments.mean());
+        let deviation = self.moments.deviation();
+        let are_apart = numbers >= 2 * MOST_OUTLIERS as u64; // the two ends
         if !are_apart || deviation <= 0.0 {
             return None;
         }
@@ -111,7 +113,7 @@ impl Extremes {
         let last = far.windows(2).take(MOST_OUTLIERS).position(|pair| {
             let [(distance, _), (next, _)] = [pair[0], pair[1]];
             let is_first = share == 0.0;
-            share += distance.powi(2) / self.numbers as f64;
+            share += distance.powi(2) / numbers as f64;
             share > 0.5 && (is_first || distance > GAP * next)
         })?;
         Some((last + 1, far[0].1))
@@ -154,7 +156,6 @@ fn begins_with_date(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Moments;
 
     #[test]
     fn dates_and_times_are_told_from_other_texts() {
@@ -171,10 +172,8 @@ mod tests {
         let found = |last: &[f64]| {
             let mut extremes = Extremes::default();
             let numbers: Vec<f64> = (0..50).map(f64::from).chain(last.iter().copied()).collect();
-            let moments = Moments::of(numbers.iter().copied());
             numbers.iter().zip(1..).for_each(|(&number, line)| extremes.add(number, line, "x"));
-            let found = extremes.outliers(moments.mean(), moments.deviation());
-            found.map(|(count, place)| (count, place.line))
+            extremes.outliers().map(|(count, place)| (count, place.line))
         };
         assert_eq!(found(&[1e9]), Some((1, 51)));
         assert_eq!(found(&[-1e9]), Some((1, 51)));
@@ -183,6 +182,6 @@ mod tests {
         assert_eq!(found(&[]), None);
         // As of incomes, of which a few are high and some are between.
         assert_eq!(found(&[100.0, 150.0, 250.0, 300.0]), None);
-        assert_eq!(Extremes::default().outliers(0.0, 0.0), None);
+        assert_eq!(Extremes::default().outliers(), None);
     }
 }

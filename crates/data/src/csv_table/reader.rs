@@ -15,7 +15,7 @@ use super::{
     notation::Notation,
     options::OnMissingTarget,
     quotes::LeftOpen,
-    row::{Mark, Row},
+    row::{MarkInUse, Row},
 };
 use crate::{
     DataError,
@@ -36,7 +36,7 @@ const AHEAD: usize = 100;
 pub(super) struct CsvReader<'a> {
     path: PathBuf,
     csv: csv::Reader<Input<'a>>,
-    ahead: VecDeque<Result<Row, DataError>>,
+    ahead: VecDeque<Next>,
     delimiter: u8,
     width: usize,
     /// Whether the rows ahead have one cell more than the first.
@@ -49,11 +49,17 @@ pub(super) struct CsvReader<'a> {
     /// Lines of the blank rows among those taken.
     blank_rows: Vec<u64>,
     /// What marks a missing value besides what always does.
-    marks: Vec<Mark>,
+    marks: Vec<MarkInUse>,
     /// The column without whose value a row is passed over.
     required: Option<usize>,
     /// Lines of the rows passed over.
     incomplete_rows: Vec<u64>,
+}
+
+/// A row of the file, or that it is not UTF-8, and the lines of the blank rows between the row above and it.
+struct Next {
+    row: Result<Row, DataError>,
+    blank_above: Vec<u64>,
 }
 
 /// What the user should know of rows that are left out, by their lines, if there are any.
@@ -80,19 +86,24 @@ pub(super) fn refuse_stream(path: &Path) -> Result<(), DataError> {
 }
 
 impl CsvReader<'static> {
-    pub(super) fn open(path: &Path) -> Result<Self, DataError> {
+    /// Also takes cells that hold one of the texts `missing` for missing.
+    pub(super) fn open(path: &Path, missing: &[String]) -> Result<Self, DataError> {
         let error = |reason| DataError::io(path, reason);
         // Opening a directory succeeds on some systems, and then reading fails with less to say.
         if fs::metadata(path).map_err(error)?.is_dir() {
             return Err(DataError::Directory { path: path.to_owned() });
         }
-        Self::new(File::open(path).map_err(error)?, path)
+        Self::new(File::open(path).map_err(error)?, path, missing)
     }
 }
 
 impl<'a> CsvReader<'a> {
-    /// `path` names the input in errors.
-    pub(super) fn new(input: impl Read + 'a, path: &Path) -> Result<Self, DataError> {
+    /// As [`open`](Self::open); `path` names the input in errors.
+    pub(super) fn new(
+        input: impl Read + 'a,
+        path: &Path,
+        missing: &[String],
+    ) -> Result<Self, DataError> {
         let (input, delimiter) = Input::new(input, path)?;
         let csv = csv::ReaderBuilder::new()
             .delimiter(delimiter)
@@ -113,23 +124,20 @@ impl<'a> CsvReader<'a> {
             decimal_commas: Vec::new(),
             with_dress: Vec::new(),
             blank_rows: Vec::new(),
-            marks: Vec::new(),
+            marks: missing.iter().map(|text| MarkInUse::new(text)).collect(),
             required: None,
             incomplete_rows: Vec::new(),
         };
 
         let first = reader.read()?;
-        let first = first.ok_or_else(|| CsvError::Empty { path: reader.path.clone() })?;
-        (reader.width, reader.first_line) = (first.len(), first.line);
-        reader.ahead.push_back(Ok(first));
+        let Next { row, blank_above } =
+            first.ok_or_else(|| CsvError::Empty { path: reader.path.clone() })?;
+        let row = row?;
+        (reader.width, reader.first_line) = (row.len(), row.line);
+        reader.ahead.push_back(Next { row: Ok(row), blank_above });
         while reader.ahead.len() <= AHEAD {
-            match reader.read() {
-                Ok(Some(row)) => reader.ahead.push_back(Ok(row)),
-                Ok(None) => break,
-                // Told in its turn: the rows below can still be read.
-                Err(error @ DataError::NotUtf8 { .. }) => reader.ahead.push_back(Err(error)),
-                Err(error) => return Err(error),
-            }
+            let Some(next) = reader.read()? else { break };
+            reader.ahead.push_back(next);
         }
         let is_longer = |row: &Row| row.len() == reader.width + 1;
         reader.lacks_a_name = reader.width > 1 && reader.ahead().skip(1).all(is_longer);
@@ -190,7 +198,7 @@ impl<'a> CsvReader<'a> {
     /// The next rows, as many as are read ahead, of any length, as they are written, without taking
     /// them. Before the first call of [`next_row`](Self::next_row) there is at least one.
     pub(super) fn ahead(&self) -> impl Iterator<Item = &Row> {
-        self.ahead.iter().flatten()
+        self.ahead.iter().filter_map(|next| next.row.as_ref().ok())
     }
 
     /// Whether there is no further row.
@@ -205,15 +213,10 @@ impl<'a> CsvReader<'a> {
         std::mem::take(&mut self.blank_rows)
     }
 
-    /// From here on also takes cells that hold one of these texts for missing.
-    pub(super) fn take_for_missing(&mut self, texts: &[String]) {
-        self.marks = texts.iter().map(|text| Mark::new(text)).collect();
-    }
-
-    /// The [texts](Self::take_for_missing) that no cell so far has held.
+    /// The texts that mark a missing value and that no cell so far has held.
     pub(super) fn unused_marks(&self) -> Vec<String> {
         let unused = self.marks.iter().filter(|mark| !mark.is_used);
-        unused.map(|mark| mark.text.clone()).collect()
+        unused.map(|mark| mark.mark.text.clone()).collect()
     }
 
     /// From here on passes over rows without a target, if these are to be skipped.
@@ -231,12 +234,11 @@ impl<'a> CsvReader<'a> {
     /// The next row. After [`CsvError::Ragged`] or [`DataError::NotUtf8`] the rows below can still be read.
     pub(super) fn next_row(&mut self) -> Result<Option<Row>, DataError> {
         while let Some(mut row) = self.next_of_any_length()? {
-            self.blank_rows.append(&mut row.blank_above);
             if row.len() != self.width {
                 return Err(self.ragged(&row).into());
             }
             if !self.marks.is_empty() {
-                row.clear(&mut self.marks);
+                row.clear(&mut self.marks, &self.decimal_commas);
             }
             if self.required.is_some_and(|column| Cell::parse(row.cell(column)) == Cell::Missing) {
                 self.incomplete_rows.push(row.line);
@@ -251,10 +253,15 @@ impl<'a> CsvReader<'a> {
     }
 
     fn next_of_any_length(&mut self) -> Result<Option<Row>, DataError> {
-        match self.ahead.pop_front() {
-            Some(row) => row.map(Some),
-            None => self.read(),
-        }
+        let next = match self.ahead.pop_front() {
+            Some(next) => next,
+            None => match self.read()? {
+                Some(next) => next,
+                None => return Ok(None),
+            },
+        };
+        self.blank_rows.extend(next.blank_above);
+        next.row.map(Some)
     }
 
     /// The error of a row of another length than the first.
@@ -269,7 +276,7 @@ impl<'a> CsvReader<'a> {
         }
     }
 
-    fn read(&mut self) -> Result<Option<Row>, DataError> {
+    fn read(&mut self) -> Result<Option<Next>, DataError> {
         let mut blank_above = Vec::new();
         loop {
             let next_line = self.csv.position().line();
@@ -285,19 +292,18 @@ impl<'a> CsvReader<'a> {
             if record.as_slice().contains(&0) {
                 return Err(CsvError::ZeroByte { path: path(), line }.into());
             }
-            let cells = StringRecord::from_byte_record(record).map_err(|_| DataError::NotUtf8 {
-                path: path(),
-                line,
-                utf16: false,
-            })?;
             if self.width == 1 {
                 blank_above.extend(next_line..line); // the parser passes over lines without a byte
             }
+            let Ok(cells) = StringRecord::from_byte_record(record) else {
+                let error = DataError::NotUtf8 { path: path(), line, utf16: false };
+                return Ok(Some(Next { row: Err(error), blank_above }));
+            };
             // Excel writes rows of delimiters for those that were cleared.
             if !cells.iter().all(|cell| cell.trim().is_empty()) {
-                let mut row = Row { line, cells, written: None, blank_above };
+                let mut row = Row { line, cells, written: None };
                 row.join_lines();
-                return Ok(Some(row));
+                return Ok(Some(Next { row: Ok(row), blank_above }));
             }
             if self.width == 1 || cells.len() > 1 {
                 blank_above.push(line);
@@ -330,7 +336,7 @@ mod tests {
     use super::*;
 
     fn read(text: &[u8]) -> Result<Vec<(u64, Vec<String>)>, DataError> {
-        let mut reader = CsvReader::new(text, Path::new("a.csv"))?;
+        let mut reader = CsvReader::new(text, Path::new("a.csv"), &[])?;
         let mut rows = Vec::new();
         while let Some(row) = reader.next_row()? {
             rows.push((row.line, row.cells().map(str::to_owned).collect()));
@@ -389,7 +395,7 @@ mod tests {
     #[test]
     fn decimal_commas_become_points_in_their_columns() {
         let text = "1,5;2,5;$3,5;$4,5\n".repeat(2);
-        let mut reader = CsvReader::new(text.as_bytes(), Path::new("a.csv")).unwrap();
+        let mut reader = CsvReader::new(text.as_bytes(), Path::new("a.csv"), &[]).unwrap();
         let mut check = |notations: &[Notation], with_dress: &[usize], expected: &[&str]| {
             reader.read_numbers(notations, with_dress);
             let row = reader.next_row().unwrap().unwrap();
@@ -442,14 +448,14 @@ mod tests {
         check(b"a,b\r1,2\r", "tr '\\r' '\\n'");
         check("\u{e9},b\0\n1,2\n".as_bytes(), "tr -d '\\000'");
 
-        let endless = CsvReader::new(std::io::repeat(0), Path::new("a.csv")).err().unwrap();
+        let endless = CsvReader::new(std::io::repeat(0), Path::new("a.csv"), &[]).err().unwrap();
         assert_eq!(endless.to_string(), "a.csv:1: the text has a zero byte");
     }
 
     #[test]
     fn reading_ahead_takes_nothing() {
         let text: String = (0..300).map(|row| format!("{row},x\n")).collect();
-        let reader = CsvReader::new(text.as_bytes(), Path::new("a.csv")).unwrap();
+        let reader = CsvReader::new(text.as_bytes(), Path::new("a.csv"), &[]).unwrap();
         assert_eq!(reader.ahead().count(), AHEAD + 1);
         let rows = read(text.as_bytes()).unwrap();
         assert!(rows.iter().enumerate().all(|(index, (line, cells))| {

@@ -53,8 +53,7 @@ impl Records {
 /// Reads the training file again, now that its columns are known.
 pub(super) fn read(options: &CsvOptions, schema: &Schema) -> Result<Records, DataError> {
     let path = &options.path;
-    let mut reader = CsvReader::open(path)?;
-    reader.take_for_missing(&options.missing);
+    let mut reader = CsvReader::open(path, &options.missing)?;
     header::names(&mut reader, schema.header)?;
     let changed = || DataError::Changed { path: path.to_owned() };
     if reader.width() != schema.columns.len() + 1 {

@@ -3,7 +3,7 @@
 use csv::StringRecord;
 
 use super::decimal_comma::{dressed_with_point, with_point};
-use crate::preprocess::cell::Cell;
+use crate::preprocess::cell::Mark;
 
 /// A row and the line of the file that it begins in.
 #[derive(Debug, Clone)]
@@ -12,37 +12,35 @@ pub(super) struct Row {
     pub(super) cells: StringRecord,
     /// As they were before some were emptied, or numbers were given a point.
     pub(super) written: Option<StringRecord>,
-    /// Lines of the blank rows between the row above and this one.
-    pub(super) blank_above: Vec<u64>,
 }
 
-/// What the user says marks a missing value.
+/// A mark, and whether a cell held it.
 #[derive(Debug, Clone)]
-pub(super) struct Mark {
-    pub(super) text: String,
-    /// Where it is one, since a program may have written -999 as -999.0.
-    number: Option<f64>,
-    /// Whether a cell held it.
+pub(super) struct MarkInUse {
+    pub(super) mark: Mark,
     pub(super) is_used: bool,
 }
 
-impl Mark {
+impl MarkInUse {
     pub(super) fn new(text: &str) -> Self {
-        Self { text: text.to_owned(), number: number(text), is_used: false }
+        Self { mark: Mark::new(text), is_used: false }
     }
 
-    fn is_in(&mut self, cell: &str) -> bool {
-        let is_in = cell == self.text || self.number.is_some() && number(cell) == self.number;
+    fn is_in(&mut self, cell: &str, has_decimal_comma: bool) -> bool {
+        let as_number = || {
+            with_point(cell)
+                .filter(|_| has_decimal_comma)
+                .is_some_and(|cell| self.mark.is_in(&cell))
+        };
+        let is_in = self.mark.is_in(cell) || as_number();
         self.is_used |= is_in;
         is_in
     }
 }
 
-fn number(text: &str) -> Option<f64> {
-    match Cell::parse(text) {
-        Cell::Number(number) => Some(number),
-        Cell::Missing | Cell::NotFinite | Cell::Text => None,
-    }
+/// Whether a column is one of those that are marked, of which there may be none.
+fn is(columns: &[bool], column: usize) -> bool {
+    columns.get(column) == Some(&true)
 }
 
 impl Row {
@@ -78,9 +76,13 @@ impl Row {
     }
 
     /// Empties the cells that hold one of these marks.
-    pub(super) fn clear(&mut self, marks: &mut [Mark]) {
-        let mut is_marked = |cell: &str| marks.iter_mut().any(|mark| mark.is_in(cell.trim()));
-        let marked: Vec<bool> = self.cells.iter().map(&mut is_marked).collect();
+    ///
+    /// - `commas`: whether the numbers of each column have a decimal comma
+    pub(super) fn clear(&mut self, marks: &mut [MarkInUse], commas: &[bool]) {
+        let is_marked = |(column, cell): (usize, &str)| {
+            marks.iter_mut().any(|mark| mark.is_in(cell.trim(), is(commas, column)))
+        };
+        let marked: Vec<bool> = self.cells.iter().enumerate().map(is_marked).collect();
         if marked.contains(&true) {
             let cells = self.cells.iter().zip(marked);
             let cleared =
@@ -94,7 +96,6 @@ impl Row {
     /// - `commas`: whether those of each column have one
     /// - `with_dress`: whether those in dress are given one too
     pub(super) fn commas_to_points(&mut self, commas: &[bool], with_dress: &[bool]) {
-        let is = |columns: &[bool], column| columns.get(column) == Some(&true);
         let changed = |(column, cell): (usize, &str)| match is(commas, column) {
             true => with_point(cell.trim())
                 .or_else(|| dressed_with_point(cell.trim()).filter(|_| is(with_dress, column)))

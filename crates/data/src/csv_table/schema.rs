@@ -69,8 +69,7 @@ pub(super) enum Kind {
 
 /// Reads the training file for what its columns hold.
 pub(super) fn infer(options: &CsvOptions) -> Result<Schema, DataError> {
-    let mut reader = CsvReader::open(&options.path)?;
-    reader.take_for_missing(&options.missing);
+    let mut reader = CsvReader::open(&options.path, &options.missing)?;
     if options.header.is_none() {
         header::refuse_title(&reader)?;
     }

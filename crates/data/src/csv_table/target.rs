@@ -55,8 +55,7 @@ pub(super) fn is_named_by_first_row(
     notations: &[Notation],
 ) -> Result<bool, DataError> {
     let TargetColumn::Index(index) = options.target else { return Ok(false) };
-    let mut reader = CsvReader::open(&options.path)?;
-    reader.take_for_missing(&options.missing);
+    let mut reader = CsvReader::open(&options.path, &options.missing)?;
     let Some(target) = place(index, reader.width()) else { return Ok(false) };
     let first = reader.next_row()?;
     let Some(name) = first.as_ref().map(|row| row.cell(target)) else { return Ok(false) };

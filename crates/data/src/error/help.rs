@@ -57,6 +57,7 @@ impl DataError {
                  likewise `data.test`"
                     .into()
             }
+            Self::NothingHeldOut => "hold out 0.1, for example".into(),
             Self::Fraction { .. } => {
                 "set `data.validation` to 0.1, for example, or to 0 for none, and likewise `data.test`; \
                  some samples must be left to train on"

@@ -4,6 +4,8 @@ use std::{io, path::PathBuf};
 
 use store::StoreError;
 
+use crate::{count::grouped, names::list};
+
 /// What is wrong with a folder of images, or with the way it is to be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ImageFolderError {
@@ -214,10 +216,10 @@ impl ImageFolderError {
 }
 
 fn without_images(paths: &[PathBuf]) -> String {
-    let names: Vec<String> = paths.iter().map(|path| format!("`{}`", path.display())).collect();
-    match names.as_slice() {
-        [name] => format!("the class folder {name} has no images"),
-        names => format!("{} class folders have no images: {}", names.len(), names.join(", ")),
+    let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+    match names.len() {
+        1 => format!("the class folder {} has no images", list(&names)),
+        count => format!("{} class folders have no images: {}", grouped(count), list(&names)),
     }
 }
 

@@ -50,10 +50,7 @@ pub(crate) use self::resize::write_pixels;
 pub use self::{
     error::{BadImage, ImageFolderError},
     options::{ImageFolderOptions, OnBadImage},
-    source::{
-        ImageFolder, PreparedImages, SkipReport, SkippedImage, decode_image, read_image,
-        shared_images,
-    },
+    source::{ImageFolder, PreparedImages, SkippedImage, decode_image, read_image, shared_images},
 };
 
 /// The splits of a folder of images.
@@ -113,9 +110,9 @@ impl ImageFolderSplits {
 /// #     image::GrayImage::from_pixel(40, 30, image::Luma([grey])).save(path)?;
 /// # }
 /// let splits = open_image_folder(&ImageFolderOptions::new(folder.path(), [16, 16]))?;
-/// let (images, report) = splits.train.load(&mut silent)?;
+/// let (images, skipped) = splits.train.load(&mut silent)?;
 /// assert_eq!(images.classes(), ["black", "white"]);
-/// assert_eq!((images.labels().len(), report.skipped.len()), (2, 0));
+/// assert_eq!((images.labels().len(), skipped.len()), (2, 0));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn open_image_folder(options: &ImageFolderOptions) -> Result<ImageFolderSplits, DataError> {

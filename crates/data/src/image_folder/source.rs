@@ -52,15 +52,6 @@ enum Pixels {
     InFiles,
 }
 
-/// How many images were listed, and which of them were skipped. The others were loaded.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SkipReport {
-    /// The number of files listed as images.
-    pub listed: usize,
-    /// Those that are no good, in the order of the listing.
-    pub skipped: Vec<SkippedImage>,
-}
-
 /// A file that was skipped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkippedImage {
@@ -140,19 +131,19 @@ impl ImageFolder {
     pub fn load(
         self,
         progress: &mut Progress<'_>,
-    ) -> Result<(PreparedImages, SkipReport), DataError> {
+    ) -> Result<(PreparedImages, Vec<SkippedImage>), DataError> {
         let bytes = self.shape.bytes();
         let mut pixels = allocate(self.listing.files.len(), bytes)?;
         let mut pass = self.pass(progress);
         pass.read(&self.listing.files, &mut pixels)?;
-        let (images, kept, report) = self.without(pass.found)?;
+        let (images, kept, skipped) = self.without(pass.found)?;
 
         // The kept images move down over the skipped ones before them.
         for (to, &from) in kept.iter().enumerate().filter(|&(to, &from)| to != from) {
             pixels.copy_within(from * bytes..(from + 1) * bytes, to * bytes);
         }
         pixels.truncate(kept.len() * bytes);
-        Ok((PreparedImages { images, pixels: Pixels::InMemory(pixels) }, report))
+        Ok((PreparedImages { images, pixels: Pixels::InMemory(pixels) }, skipped))
     }
 
     /// Decodes each image once, so that a bad one is found before training begins.
@@ -168,17 +159,17 @@ impl ImageFolder {
     pub fn prepare(
         self,
         progress: &mut Progress<'_>,
-    ) -> Result<(PreparedImages, SkipReport), DataError> {
+    ) -> Result<(PreparedImages, Vec<SkippedImage>), DataError> {
         let Some(directory) = &self.options.cache else {
             let mut pass = self.pass(progress);
             pass.check(&self.listing.files)?;
-            let (images, _, report) = self.without(pass.found)?;
-            return Ok((PreparedImages { images, pixels: Pixels::InFiles }, report));
+            let (images, _, skipped) = self.without(pass.found)?;
+            return Ok((PreparedImages { images, pixels: Pixels::InFiles }, skipped));
         };
         let (cache, passed) = self.open_cache(directory, progress)?;
-        let (images, places, report) = self.without(passed)?;
+        let (images, places, skipped) = self.without(passed)?;
         let pixels = Pixels::Cached { cache, places };
-        Ok((PreparedImages { images, pixels }, report))
+        Ok((PreparedImages { images, pixels }, skipped))
     }
 
     fn open_cache(
@@ -242,7 +233,7 @@ impl ImageFolder {
     fn without(
         mut self,
         Passed { bad, hashes }: Passed,
-    ) -> Result<(Self, Vec<usize>, SkipReport), ImageFolderError> {
+    ) -> Result<(Self, Vec<usize>, Vec<SkippedImage>), ImageFolderError> {
         let listed = self.listing.files.len();
         let mut is_kept = vec![true; listed];
         for &(place, _) in &bad {
@@ -256,11 +247,11 @@ impl ImageFolder {
             path: files[place].clone(),
             reason: reason.to_string(),
         });
-        let report = SkipReport { listed, skipped: skipped.collect() };
+        let skipped = skipped.collect();
         *files = kept.iter().map(|&place| files[place].clone()).collect();
         *labels = kept.iter().map(|&place| labels[place]).collect();
         self.hashes = OnceLock::from(Vec::from_iter(hashes.into_iter().map(Some)));
-        Ok((self, kept, report))
+        Ok((self, kept, skipped))
     }
 
     /// A class that was listed must keep an image, or it would be learnt from none in silence.

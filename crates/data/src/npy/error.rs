@@ -11,7 +11,10 @@ use crate::{
 #[derive(Debug, thiserror::Error)]
 pub enum NpyError {
     /// More classes than a network could tell apart.
-    #[error("`{}` has {classes} different values, and there may be {MOST_CLASSES} classes", path.display())]
+    #[error(
+        "`{}` has {} different values, and there may be {} classes",
+        path.display(), grouped(classes), grouped(MOST_CLASSES)
+    )]
     TooManyClasses {
         /// The file.
         path: PathBuf,

@@ -115,7 +115,47 @@ pub(crate) enum Cell {
     Text,
 }
 
+/// How programs write what is true or false.
+const TRUTHS: [&str; 6] = ["true", "false", "True", "False", "TRUE", "FALSE"];
+
+/// Looks up a category or class: as it is written, or as another program writes what is true or false:
+/// spreadsheets `TRUE`, and pandas `True`.
+pub(crate) fn find<T>(name: &str, known: impl Fn(&str) -> Option<T>) -> Option<T> {
+    let spelled_otherwise = || {
+        let spellings = TRUTHS.into_iter().filter(|truth| name.eq_ignore_ascii_case(truth));
+        let mut found = spellings.filter_map(&known);
+        // Which one is meant cannot be told where the training file has several.
+        found.next().filter(|_| found.next().is_none())
+    };
+    known(name).or_else(spelled_otherwise)
+}
+
+/// What the user says marks a missing value, besides what always does.
+#[derive(Debug, Clone)]
+pub(crate) struct Mark {
+    pub(crate) text: String,
+    /// Where it is one, since a program may have written -999 as -999.0.
+    number: Option<f64>,
+}
+
+impl Mark {
+    pub(crate) fn new(text: &str) -> Self {
+        Self { text: text.to_owned(), number: Cell::parse(text).number() }
+    }
+
+    pub(crate) fn is_in(&self, cell: &str) -> bool {
+        cell == self.text || self.number.is_some() && Cell::parse(cell).number() == self.number
+    }
+}
+
 impl Cell {
+    fn number(self) -> Option<f64> {
+        match self {
+            Self::Number(number) => Some(number),
+            Self::Missing | Self::NotFinite | Self::Text => None,
+        }
+    }
+
     pub(crate) fn parse(text: &str) -> Self {
         let text = text.trim();
         // As word processors and Wikipedia write the sign.

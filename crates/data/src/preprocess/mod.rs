@@ -3,21 +3,20 @@
 pub(crate) mod cell;
 mod decoder;
 pub(crate) mod dress;
+mod encoding;
 mod image;
 mod table;
 mod vocabulary;
 pub(crate) mod words;
 
 #[cfg(feature = "sources")]
-pub(crate) use self::table::{FAR, Odd, standardise, standardise_target};
+pub(crate) use self::encoding::{FAR, Odd, standardise, standardise_target};
 pub use self::{
     cell::{ALWAYS_MISSING, CellError},
     decoder::Decoder,
     dress::Dress,
+    encoding::LARGEST_SCORE,
     image::{IMAGENET_DEVIATION, IMAGENET_MEAN, ImagePreprocessing, ImageShape, Resize},
-    table::{
-        CategoryEncoding, Column, ColumnKind, LARGEST_SCORE, TablePreprocessing, Target,
-        TargetKind, Task,
-    },
+    table::{CategoryEncoding, Column, ColumnKind, TablePreprocessing, Target, TargetKind, Task},
     vocabulary::{TokenKind, Vocabulary, VocabularyError},
 };

@@ -4,17 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    cell::{self, CellError},
-    dress::Dress,
-};
-
-/// Standardised features are clamped to this many deviations, up and down. A value of the training split cannot
-/// lie further out (that would take a trillion rows), and no finite cell becomes infinite.
-pub const LARGEST_SCORE: f64 = 1e6;
-
-/// Farther from the mean, in deviations, hardly any number is of the same unit and meaning.
-pub(crate) const FAR: f32 = 100.0;
+use super::dress::Dress;
 
 /// What the network predicts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -160,15 +150,6 @@ pub enum TargetKind {
     },
 }
 
-/// What is odd about a cell, beside those of the training split.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Odd {
-    /// Its category is not among theirs.
-    Unseen,
-    /// Its number is more than [`FAR`] deviations from their mean.
-    Far,
-}
-
 impl TablePreprocessing {
     /// Features of an encoded row.
     pub fn width(&self) -> usize {
@@ -226,41 +207,6 @@ impl TablePreprocessing {
         };
         self.columns.iter().filter_map(reason).collect()
     }
-
-    /// Appends the features of a row to `out`, [`width`](Self::width) of them.
-    ///
-    /// There is a cell for each of [`columns`](Self::columns), including dropped ones but not the
-    /// target; numbers have a point. After an error `out` is what it was before.
-    pub fn encode(&self, cells: &[&str], out: &mut Vec<f32>) -> Result<(), CellError> {
-        let is_mark = |text: &str| self.missing.iter().any(|mark| mark == text.trim());
-        let given = cells.iter().map(|text| if is_mark(text) { "" } else { text });
-        let (cells, columns) = (given.collect::<Vec<&str>>(), &self.columns);
-        self.encode_telling(&cells, out, |at, name| columns[at].place_of(name), |_, _, _| {})
-    }
-
-    /// As [`encode`](Self::encode); `find` returns the place of a category among those of a column, and
-    /// `tell` is called with the place of each column whose cell is odd, what is odd about it, and the
-    /// cell.
-    pub(crate) fn encode_telling(
-        &self,
-        cells: &[&str],
-        out: &mut Vec<f32>,
-        find: impl Fn(usize, &str) -> Option<usize>,
-        mut tell: impl FnMut(usize, Odd, &str),
-    ) -> Result<(), CellError> {
-        if cells.len() != self.columns.len() {
-            return Err(CellError::Count { cells: cells.len(), expected: self.columns.len() });
-        }
-        let before = out.len();
-        self.columns
-            .iter()
-            .zip(cells)
-            .enumerate()
-            .try_for_each(|(place, (column, text))| {
-                column.encode(text, out, |name| find(place, name), |odd| tell(place, odd, text))
-            })
-            .inspect_err(|_| out.truncate(before))
-    }
 }
 
 impl Column {
@@ -270,40 +216,6 @@ impl Column {
             ColumnKind::Categorical { categories, .. } => categories,
             ColumnKind::Numeric { .. } | ColumnKind::Dropped { .. } => &[],
         }
-    }
-
-    fn place_of(&self, category: &str) -> Option<usize> {
-        self.categories().iter().position(|known| known == category)
-    }
-
-    fn encode(
-        &self,
-        text: &str,
-        out: &mut Vec<f32>,
-        find: impl FnOnce(&str) -> Option<usize>,
-        tell: impl FnOnce(Odd),
-    ) -> Result<(), CellError> {
-        match &self.kind {
-            ColumnKind::Numeric { mean, deviation } => {
-                let score =
-                    standardise(cell::number(&self.name, text, self.dress)?, *mean, *deviation);
-                if score.abs() > FAR {
-                    tell(Odd::Far);
-                }
-                out.push(score);
-            }
-            ColumnKind::Categorical { categories, fill, encoding } => {
-                let category = cell::category(text);
-                let category = category.as_deref().unwrap_or(fill);
-                let place = find(category);
-                if place.is_none() {
-                    tell(Odd::Unseen);
-                }
-                encoding.encode(place, categories.len(), out);
-            }
-            ColumnKind::Dropped { .. } => {}
-        }
-        Ok(())
     }
 }
 
@@ -343,43 +255,12 @@ impl Target {
     }
 }
 
-/// A feature in deviations from the mean; 0 where it is missing or nothing deviates.
-pub(crate) fn standardise(number: Option<f64>, mean: f64, deviation: f64) -> f32 {
-    match number {
-        Some(number) if deviation > 0.0 => {
-            let score = (number - mean) / deviation;
-            score.clamp(-LARGEST_SCORE, LARGEST_SCORE) as f32
-        }
-        _ => 0.0,
-    }
-}
-
-/// A regression's target in deviations from the mean; none where that is beyond an f32.
-///
-/// It is not clamped: what is measured against it would be wrong.
-#[cfg(feature = "sources")]
-pub(crate) fn standardise_target(value: f64, mean: f64, deviation: f64) -> Option<f32> {
-    let score = ((value - mean) / deviation) as f32;
-    score.is_finite().then_some(score)
-}
-
-impl CategoryEncoding {
-    /// Appends the features of the category at `place` of `count`.
-    pub(crate) fn encode(self, place: Option<usize>, count: usize, out: &mut Vec<f32>) {
-        match self {
-            Self::OneHot => {
-                out.extend((0..count).map(|category| f32::from(u8::from(place == Some(category)))))
-            }
-            Self::Index => out.push(place.map_or(0, |place| place + 1) as f32),
-        }
-    }
-}
-
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
+    use crate::preprocess::encoding::standardise_target;
 
-    fn example() -> TablePreprocessing {
+    pub(in crate::preprocess) fn example() -> TablePreprocessing {
         let column = |name: &str, kind| Column { name: name.into(), kind, dress: None };
         TablePreprocessing {
             header: true,
@@ -405,44 +286,6 @@ mod tests {
                 dress: None,
             },
         }
-    }
-
-    #[test]
-    fn rows_are_encoded() {
-        let check = |cells: [&str; 4], expected: [f32; 4]| {
-            let mut out = vec![];
-            example().encode(&cells, &mut out).unwrap();
-            assert_eq!(out, expected, "{cells:?}");
-        };
-        check(["40", "A/5", "female", "5"], [1.0, 1.0, 0.0, 0.0]);
-        check(["-999", "inf", "?", "7"], [0.0, 0.0, 1.0, 0.0]); // missing: mean and mode
-        check(["25", "", "unseen", "NA"], [-0.5, 0.0, 0.0, 0.0]);
-        check(["3e38", "", "male", "3e38"], [1e6, 0.0, 1.0, 0.0]);
-    }
-
-    #[test]
-    fn a_category_is_a_place_for_an_embedding() {
-        let mut example = example();
-        if let ColumnKind::Categorical { encoding, .. } = &mut example.columns[2].kind {
-            *encoding = CategoryEncoding::Index;
-        }
-        for (sex, expected) in [("female", 1.0), ("male", 2.0), ("", 2.0), ("unseen", 0.0)] {
-            let mut out = vec![];
-            example.encode(&["30", "", sex, "5"], &mut out).unwrap();
-            assert_eq!(out, [0.0, expected, 0.0], "{sex}");
-        }
-        assert_eq!((example.indexed(), example.width()), (vec![(1, 3)], 3));
-        assert_eq!(example.feature_names(), ["age", "sex", "constant"]);
-    }
-
-    #[test]
-    fn an_error_leaves_the_output_as_it_was() {
-        let mut out = vec![9.0];
-        let error = example().encode(&["1", "", "male", "abc"], &mut out).unwrap_err();
-        assert_eq!(error.to_string(), "column `constant`: `abc` is not a number");
-        let error = example().encode(&["1"], &mut out).unwrap_err();
-        assert_eq!(error.to_string(), "the row has 1 cell, the model was trained on 4");
-        assert_eq!(out, [9.0]);
     }
 
     #[test]

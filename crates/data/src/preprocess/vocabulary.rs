@@ -1,6 +1,9 @@
 //! The tokens of a text and their ids, learnt from the training part and saved with the model.
 
-use std::collections::{BTreeSet, HashMap};
+use std::{
+    borrow::Cow,
+    collections::{BTreeSet, HashMap, HashSet},
+};
 
 use serde::{Deserialize, Serialize};
 
@@ -220,13 +223,9 @@ impl Vocabulary {
     /// Characters and bytes have none.
     pub fn unknown_words(&self, text: &str) -> Vec<String> {
         let Tokens::Words { ids, .. } = &self.tokens else { return Vec::new() };
-        let mut unknown: Vec<String> = Vec::new();
-        for word in Words::of(text).filter(|word| !ids.contains_key(word.as_ref())) {
-            if !unknown.iter().any(|known| *known == word) {
-                unknown.push(word.into_owned());
-            }
-        }
-        unknown
+        let mut seen = HashSet::new();
+        let unknown = Words::of(text).filter(|word| !ids.contains_key(word.as_ref()));
+        unknown.filter(|word| seen.insert(word.clone())).map(Cow::into_owned).collect()
     }
 
     /// The id of each token of a text in turn, or the character that has none.

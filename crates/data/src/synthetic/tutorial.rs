@@ -43,6 +43,10 @@ pub enum Labels {
 }
 
 /// Makes a table and holds out some of it.
+///
+/// # Errors
+///
+/// Where there is no sample or feature to make, or the shares to hold out are none.
 pub fn read_synthetic(options: &SyntheticOptions, seed: u64) -> Result<TableSplits, DataError> {
     let &SyntheticOptions { samples, features, labels, validation, test } = options;
     let fractions = Fractions { validation, test };

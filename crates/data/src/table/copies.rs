@@ -39,8 +39,10 @@ pub fn note_on_rows_in_both(
     let chance = || chance(preprocessing, counts.keys().copied(), train.rows());
     are_many(in_both, all, 4, chance).then(|| {
         format!(
-            "{in_both} of {all} {rows} are the same as rows to train on, targets included: results on \
-             them say nothing about new data"
+            "{} of {} {rows} are the same as rows to train on, targets included: results on them say \
+             nothing about new data",
+            grouped(in_both),
+            grouped(all)
         )
     })
 }

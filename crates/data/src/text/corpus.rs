@@ -259,7 +259,7 @@ fn describe(left_out: &BTreeMap<char, usize>) -> String {
         named.push("and others".into());
     }
     let named = named.join(", ");
-    format!("{count} of its characters, which the vocabulary lacks ({named})")
+    format!("{} of its characters, which the vocabulary lacks ({named})", grouped(count))
 }
 
 #[cfg(test)]

@@ -113,8 +113,10 @@ pub enum TextError {
     },
     /// A part too short for a window in each stream.
     #[error(
-        "{text} has {}, too few for {streams} streams of {sequence_length} or more",
-        counted(tokens, "token")
+        "{text} has {}, too few for {} of {} or more",
+        counted(tokens, "token"),
+        counted(streams, "stream"),
+        grouped(sequence_length)
     )]
     TooShortForStreams {
         /// The part of the text.

@@ -8,6 +8,7 @@ use std::{
 use super::TextError;
 use crate::{
     DataError, TokenKind,
+    count::grouped,
     formats::{self, UTF8_MARK, is_utf16},
 };
 
@@ -22,7 +23,7 @@ pub(super) fn read(path: &Path, kind: TokenKind) -> Result<(Vec<u8>, Option<Stri
     let text = if metadata.is_dir() {
         let (files, ignored) = text_files(path)?;
         if let Some(first) = ignored.first() {
-            let (folder, count) = (path.display(), ignored.len());
+            let (folder, count) = (path.display(), grouped(ignored.len()));
             note = Some(format!(
                 "`{folder}`: {count} of its files and folders are ignored, such as `{first}`: \
                  only files whose names end in `.txt` are read"

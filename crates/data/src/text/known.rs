@@ -6,27 +6,17 @@ use memchr::memmem;
 use rayon::prelude::*;
 
 use super::{TextOptions, files};
-use crate::Fractions;
+use crate::{Fractions, count::grouped};
 
-/// Files of a text that are part of what a network was trained on.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KnownText {
-    /// The first of them.
-    pub example: PathBuf,
-    /// How many there are.
-    pub count: usize,
-    /// The files of the text.
-    pub total: usize,
-}
-
-/// The files at `given` whose text is part of what a network of these options was trained on; none where
-/// they are less than half of the text, or cannot be read.
-pub fn known_text(given: &Path, options: &TextOptions) -> Option<KnownText> {
+/// What the user should know where half or more of a text to measure on is part of what a network of these
+/// options was trained on. What cannot be read is left to who measures.
+pub fn note_on_known_text(given: &Path, options: &TextOptions) -> Option<String> {
     let read = |path: &Path| {
         let (text, _) = files::read(path, options.tokens).ok()?;
         String::from_utf8(text).ok()
     };
-    let own = read(options.path.as_deref()?)?;
+    let trained_on = options.path.as_deref()?;
+    let own = read(trained_on)?;
     // The end is held out.
     let has = [&options.validation_path, &options.test_path].map(Option::is_some);
     let Fractions { validation, test } = options.fractions(has[0], has[1]);
@@ -45,9 +35,22 @@ pub fn known_text(given: &Path, options: &TextOptions) -> Option<KnownText> {
     let bytes = |known: bool| -> usize {
         found.iter().filter(|(_, is_known)| *is_known == known).map(|(bytes, _)| bytes).sum()
     };
-    let example = (*known.first()?).clone();
-    let is_most = bytes(true) >= bytes(false);
-    is_most.then_some(KnownText { example, count: known.len(), total: files.len() })
+    let example = known.first()?.display();
+    let what = match files.len() {
+        1 => format!("`{example}` is"),
+        all => format!(
+            "{} of the {} texts in `{}`, such as `{example}`, are",
+            grouped(known.len()),
+            grouped(all),
+            given.display()
+        ),
+    };
+    (bytes(true) >= bytes(false)).then(|| {
+        format!(
+            "{what} part of `{}`, on which the run was trained, so this is not its performance on new data",
+            trained_on.display()
+        )
+    })
 }
 
 #[cfg(test)]
@@ -72,20 +75,24 @@ mod tests {
         }
         let known = |given: &str, validation: f64| {
             let path = Some(at("own"));
-            known_text(&at(given), &TextOptions { path, validation, ..TextOptions::default() })
+            let options = TextOptions { path, validation, ..TextOptions::default() };
+            note_on_known_text(&at(given), &options)
         };
-        let found = |example: &str, count: usize, total: usize| {
-            Some(KnownText { example: at(example), count, total })
+        let check = |given: &str, validation: f64, what: &str| {
+            let note = known(given, validation).unwrap();
+            let note = note.replace(&format!("{}/", folder.path().display()), "");
+            assert_eq!(note.split(" part of `own`, on which").next(), Some(what));
         };
-        assert_eq!(known("own/a.txt", 0.1), found("own/a.txt", 1, 1));
-        assert_eq!(known("own", 0.1), found("own/a.txt", 1, 2));
-        assert_eq!(known("other", 0.1), found("other/y.txt", 1, 2));
-        assert_eq!(known("own/b.txt", 0.0), found("own/b.txt", 1, 1));
+        check("own/a.txt", 0.1, "`own/a.txt` is");
+        check("own", 0.1, "1 of the 2 texts in `own`, such as `own/a.txt`, are");
+        check("other", 0.1, "1 of the 2 texts in `other`, such as `other/y.txt`, are");
+        check("own/b.txt", 0.0, "`own/b.txt` is");
         fs::write(at("other/z.txt"), "Much that nobody has read.".repeat(9)).unwrap();
         for other in ["own/b.txt", "other/x.txt", "other", "blank.txt", "missing.txt"] {
             assert_eq!(known(other, 0.1), None, "{other}");
         }
         let own = TextOptions { path: Some(at("own")), validation: 0.0, ..TextOptions::default() };
-        assert_eq!(known_text(&at("own/b.txt"), &TextOptions { test: 0.1, ..own }), None);
+        let held_out = TextOptions { test: 0.1, ..own };
+        assert_eq!(note_on_known_text(&at("own/b.txt"), &held_out), None);
     }
 }

@@ -39,7 +39,7 @@ use crate::{DataError, SharedFiles, Vocabulary, shared};
 pub use self::{
     corpus::Corpus,
     error::TextError,
-    known::{KnownText, known_text},
+    known::note_on_known_text,
     options::TextOptions,
     streams::Streams,
     tokens::Tokens,

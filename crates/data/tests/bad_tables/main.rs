@@ -330,7 +330,7 @@ fn targets_that_teach_nothing() {
     check(
         &[("a.csv", many.as_bytes())],
         |_, options| options.task = Some(Task::Multiclass),
-        "`a.csv`: column `column_1` has more than 1000 different values",
+        "`a.csv`: column `column_1` has more than 1,000 different values",
         "data.task",
     );
 }

@@ -30,24 +30,28 @@ fn what_the_user_names_is_missing_where_it_is_trained_on_and_where_it_is_predict
     assert_eq!(marked.notes, [""; 0]);
 }
 
-/// Numbers with a decimal comma are given a point after it.
+/// Which pandas writes for -999 where it writes decimal commas.
 #[test]
 fn marks_among_decimal_commas() {
     let row = |i: usize| match i % 5 {
         2 => format!("k.A.;{}\n", i % 2),
+        3 => format!("-999,0;{}\n", i % 2),
         _ => format!("{},25;{}\n", i, i % 2),
     };
     let text = format!("x;y\n{}", (0..20).map(row).collect::<String>());
     let (_folder, result) = read(&[("a.csv", text.as_bytes())], |_, options| {
-        options.missing = vec!["k.A.".to_owned()];
+        options.missing = ["k.A.", "-999"].map(str::to_owned).to_vec();
     });
     let splits = result.unwrap();
-    let rows = "x;z\nk.A.;1\n3,25;2\n";
+    let notes = splits.notes.join("\n");
+    assert!(notes.contains("column `x`: 8 missing values are replaced by the mean"), "{notes}");
+    assert!(!notes.contains("no cell is"), "{notes}");
+    let rows = "x;z\nk.A.;1\n3,25;2\n-999,00;3\n";
     let mut reader = RowReader::new(rows.as_bytes(), "b.csv", &splits.preprocessing).unwrap();
     reader.keep(&["x".to_owned()]).unwrap();
     let rows = reader.next_rows(9).unwrap().unwrap();
-    assert_eq!(rows.kept, [["k.A."], ["3,25"]]);
-    assert_eq!(rows.features[0], 0.0, "the mean");
+    assert_eq!(rows.kept, [["k.A."], ["3,25"], ["-999,00"]]);
+    assert_eq!([rows.features[0], rows.features[2]], [0.0; 2], "the mean");
 }
 
 #[test]

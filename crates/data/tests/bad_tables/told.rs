@@ -1,5 +1,7 @@
 //! What is told of a table that can be read.
 
+use data::HoldOut;
+
 use super::*;
 
 /// The notes of a table whose target is the last column, joined.
@@ -320,7 +322,7 @@ fn an_embedding_takes_more_categories() {
     let (_folder, result) = read(CategoryEncoding::Index);
     assert_eq!(result.unwrap().preprocessing.indexed(), [(0, 2001)]);
     let (folder, result) = read(CategoryEncoding::OneHot);
-    let error = "`a.csv`: column `shop` has more than 1000 different values";
+    let error = "`a.csv`: column `shop` has more than 1,000 different values";
     refused(folder.path(), result, error, "set `model.embedding`");
 }
 
@@ -455,6 +457,18 @@ fn rows_that_are_trained_on_too_are_counted() {
     };
     assert!(told(39..59).contains("6 of 20 rows of `"), "{}", told(39..59));
     assert!(!told(40..60).contains(" rows of `"), "{}", told(40..60));
+}
+
+/// It makes up two fifths of the variance of all, and more than half beside the training rows alone.
+#[test]
+fn a_held_out_number_is_an_outlier_beside_all_others() {
+    let row = |i: usize| format!("{},{}\n", if i == 99 { 300 } else { i }, i % 3);
+    let text = format!("x,y\n{}", (0..100).map(row).collect::<String>());
+    let (_folder, result) = read(&[("a.csv", text.as_bytes())], |_, options| {
+        (options.validation, options.hold_out) = (0.2, HoldOut::Last);
+    });
+    let notes = result.unwrap().notes.join("\n");
+    assert!(!notes.contains("so far from"), "{notes}");
 }
 
 #[test]

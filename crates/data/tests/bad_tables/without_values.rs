@@ -25,6 +25,15 @@ fn a_row_without_values_to_predict_is_reported() {
 }
 
 #[test]
+fn a_row_without_values_above_one_that_is_no_text_is_reported() {
+    let (_folder, result) = read(&[("a.csv", rows_and("1,u,0").as_bytes())], |_, _| {});
+    let text = b"x,word\n1,u\n,\n1,\xe9\n2,v\n,\n\xe9,u\n";
+    let rows = read_rows(&text[..], "stdin", &result.unwrap().preprocessing).unwrap();
+    let refused: Vec<u64> = rows.refused.iter().map(|(line, _)| *line).collect();
+    assert_eq!((rows.lines, refused), (vec![2, 5], vec![3, 4, 6, 7]));
+}
+
+#[test]
 fn rows_without_values_are_counted() {
     let rows: String = (0..30).map(|i| format!("{i},{}\n", i % 2)).collect();
     let train = format!(",\nx,y\n,\n{rows} , \n\n{rows},\n");

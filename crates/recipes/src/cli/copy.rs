@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use super::{arguments::RecipeParser, output::Output};
-use crate::{ExitCode, Failure, registry, shell::quoted_path};
+use crate::{ExitCode, Failure, registry, shell::command};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct CopyArguments {
@@ -44,6 +44,6 @@ pub(super) fn run(arguments: &CopyArguments, output: &Output) -> Result<(), Fail
     store::write_whole(&arguments.file, recipe.toml.as_bytes()).map_err(Failure::user_data)?;
     let copied = Copied { recipe: recipe.name, file: shown.to_string() };
     output.result(&copied, |Copied { file, .. }| {
-        format!("wrote {file}; edit it, then: recipes train {}\n", quoted_path(&arguments.file))
+        format!("wrote {file}; edit it, then: {}\n", command("train", &arguments.file))
     })
 }

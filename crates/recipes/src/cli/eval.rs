@@ -26,9 +26,9 @@ use crate::{
     evaluation::{ClassScores, Evaluated, EvaluationReport},
     image_set::Progress,
     names::shortened,
-    numbers::{counted, measure, ordered, percent},
+    numbers::{counted, measure, ordered},
     report::MOST_IN_MATRIX,
-    shell::quoted_path,
+    shell::command,
 };
 
 #[derive(Debug, clap::Args)]
@@ -146,7 +146,7 @@ fn without_confusion(classes: usize, arguments: &EvalArguments) -> String {
     // A report has the run's own data and model.
     let same = arguments.data.is_none() && arguments.precision == Precision::F32;
     let page = match same && classes <= MOST_IN_MATRIX {
-        true => format!("`recipes report {}` shows it, and ", quoted_path(&arguments.run)),
+        true => format!("`{}` shows it, and ", command("report", &arguments.run)),
         false => String::new(),
     };
     format!(
@@ -155,11 +155,10 @@ fn without_confusion(classes: usize, arguments: &EvalArguments) -> String {
 }
 
 fn scores(classes: &[ClassScores]) -> String {
-    let share = |share: Option<f64>| share.map_or_else(|| "-".to_owned(), percent);
     let mut rows = vec![["class", "samples", "precision", "recall", "F1"].map(str::to_owned)];
-    rows.extend(classes.iter().map(|ClassScores { class, samples, precision, recall, f1 }| {
-        let [precision, recall, f1] = [precision, recall, f1].map(|&value| share(value));
-        [shortened(class, LONGEST_NAME), samples.to_string(), precision, recall, f1]
+    rows.extend(classes.iter().map(|scores| {
+        let [samples, precision, recall, f1] = scores.cells();
+        [shortened(&scores.class, LONGEST_NAME), samples, precision, recall, f1]
     }));
     aligned(&rows, 1)
 }

@@ -10,7 +10,7 @@ use crate::{
     Failure,
     console::{Console, ProgressMode},
     download::{self, DownloadError},
-    shell::quoted,
+    shell::set,
 };
 
 #[derive(Debug, clap::Args)]
@@ -53,7 +53,7 @@ pub(super) fn run(
 }
 
 fn describe(got: &Got) -> String {
-    let settings = got.settings.iter().map(|setting| format!(" --set {}", quoted(setting)));
+    let settings = got.settings.iter().map(|setting| set(setting));
     format!("{}\nrecipes train {}{}\n", got.folder, got.recipe, settings.collect::<String>())
 }
 

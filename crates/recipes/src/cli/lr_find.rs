@@ -16,7 +16,7 @@ use crate::{
     numbers::rounded,
     range_test::{Point, Range, RangeTest, range_test},
     registry::Recipe,
-    shell::quoted,
+    shell::{quoted, set},
     text_chart::text_chart,
 };
 
@@ -30,13 +30,14 @@ pub(super) struct LrFindArguments {
     #[arg(long = "set", value_name = "KEY=VALUE", allow_hyphen_values = true)]
     settings: Vec<String>,
     /// The learning rate of the first step
-    #[arg(long, value_name = "RATE", default_value_t = 1e-6)]
+    #[arg(long, value_name = "RATE", default_value_t = 1e-6, allow_negative_numbers = true)]
     from: f64,
     /// The learning rate of the last step, unless the loss diverges before
-    #[arg(long, value_name = "RATE", default_value_t = 1.0)]
+    #[arg(long, value_name = "RATE", default_value_t = 1.0, allow_negative_numbers = true)]
     to: f64,
     /// How many learning rates to try, one step each; at least 20
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = at_least::<20>)]
+    #[arg(long, value_name = "N", default_value_t = 100, allow_negative_numbers = true,
+        value_parser = at_least::<20>)]
     steps: u64,
     /// Plot the loss over the learning rate into a file
     #[arg(long, value_name = "FILE.svg")]
@@ -215,10 +216,10 @@ fn describe(
 /// The settings given and those found, which replace the given ones of the same keys, as a command has
 /// them.
 fn as_arguments(given: &[String], found: &[String]) -> String {
-    let key = |setting: &str| setting.split('=').next().unwrap_or_default().trim().to_owned();
+    let key = |setting: &String| SettingsLayer::set(setting).key();
     let is_kept = |given: &&String| found.iter().all(|found| key(found) != key(given));
     let settings = given.iter().filter(is_kept).chain(found);
-    settings.map(|setting| format!(" --set {}", quoted(setting))).collect()
+    settings.map(|setting| set(setting)).collect()
 }
 
 /// The learning rate in the recipe's own settings.
@@ -291,7 +292,7 @@ mod tests {
         assert_eq!(tried(&cosine), "optimizer.learning_rate=1.0e-2 schedule.minimum=0");
         let peak = "peak: optimizer.learning_rate=1.0e-1";
         assert_eq!(tried(&["schedule.kind=one_cycle"]), peak);
-        let given = ["optimizer.learning_rate = 0.1", "data.size=8"].map(str::to_owned);
+        let given = ["\"optimizer\".learning_rate = 0.1", "data.size=8"].map(str::to_owned);
         let found = ["optimizer.learning_rate=1e-2".to_owned()];
         let command = " --set data.size=8 --set optimizer.learning_rate=1e-2";
         assert_eq!(as_arguments(&given, &found), command);

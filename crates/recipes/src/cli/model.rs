@@ -12,7 +12,7 @@ use crate::{
     report::stable,
     run_directory::{CHECKPOINTS, CONFIG, MODEL, SUMMARY},
     settings::{or_end_it, rewrite},
-    shell::quoted_path,
+    shell::command,
 };
 
 /// The model file of a run; notes where the run is not finished.
@@ -26,11 +26,10 @@ pub(super) fn model_of(run: &Path) -> Result<PathBuf, Failure> {
         let newest = newest_step(&run.join(CHECKPOINTS));
         let newest = newest.map(|step| format!("; its newest checkpoint is of step {step}"));
         print_note(&format!(
-            "the run `{}` is not finished: this is its model from when it last stopped{}; to go on: \
-             recipes resume {}",
+            "the run `{}` is not finished: this is its model from when it last stopped{}; to go on: {}",
             run.display(),
             newest.unwrap_or_default(),
-            quoted_path(run)
+            command("resume", run)
         ));
     }
     Ok(path)
@@ -66,10 +65,9 @@ fn without_model(record: &Record) -> Failure {
             ("its `model.safetensors` is missing", rewrite(run, newest.is_some()))
         }
         Standing::Diverged => ("it diverged", stable(record) + &ended()),
-        Standing::Interrupted | Standing::CutShort => (
-            "it did not finish",
-            format!("to resume it: recipes resume {}{}", quoted_path(run), ended()),
-        ),
+        Standing::Interrupted | Standing::CutShort => {
+            ("it did not finish", format!("to resume it: {}{}", command("resume", run), ended()))
+        }
     };
     let message = format!("the run `{}` has no model: {why}", run.display());
     Failure::new(ExitCode::UserData, message, help)

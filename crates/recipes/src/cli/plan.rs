@@ -15,7 +15,7 @@ use crate::{
     chart::{Chart, Line},
     console::{Console, ProgressMode},
     memory::MemoryBytes,
-    numbers::{counted, duration, grouped, size},
+    numbers::{counted, duration, grouped, significant, size},
     peaks::{self, known_peaks},
     plan::Plan,
     text_chart::text_chart,
@@ -163,7 +163,7 @@ fn learning_rate(plan: &Plan) -> String {
     let rates: Vec<f64> = plan.learning_rates.iter().map(|&(_, rate)| rate).collect();
     let highest = rates.iter().copied().fold(0.0, f64::max);
     if rates.iter().all(|&rate| rate == highest) {
-        return format!("\nlearning rate {highest}\n");
+        return format!("\nlearning rate {}\n", significant(highest, 3));
     }
     let ends = ["step 1".to_owned(), grouped(plan.steps)];
     let label = |rate: f64| if rate == 0.0 { "0".to_owned() } else { format!("{rate:.1e}") };
@@ -223,9 +223,10 @@ fn time(multiply_adds: f64, speed: Option<Speed>, measured: Option<Precision>) -
     format!("\n{} multiply-adds in total{time}\n", count(multiply_adds))
 }
 
-/// Operations as `0.3 million`, `41.8 billion`, `1,530 billion`.
+/// Operations as `20,500`, `0.3 million`, `41.8 billion`, `1,530 billion`.
 fn count(operations: f64) -> String {
     match operations {
+        0.0..1e5 => grouped(operations),
         0.0..1e9 => format!("{:.1} million", operations / 1e6),
         1e9..1e11 => format!("{:.1} billion", operations / 1e9),
         _ => format!("{} billion", grouped(operations / 1e9)),

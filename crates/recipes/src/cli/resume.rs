@@ -29,7 +29,7 @@ use crate::{
     report::stable,
     run_directory::{CHECKPOINTS, model_hash, refuse_if_in_use},
     settings::longer,
-    shell::quoted_path,
+    shell::command,
     summary::of_finished,
 };
 
@@ -66,13 +66,12 @@ pub(super) fn run(
     if group.leads() {
         exported = has_exports(directory).then(|| model_hash(directory));
         refuse_if_in_use(directory)?; // before anything is read that takes its time
-        refuse_others(directory, &SettingsLayer::sets(&arguments.settings))?;
-        let is_to_go_on = arguments.settings.iter().any(|set| set.trim().starts_with("training."));
+        let sets = SettingsLayer::sets(&arguments.settings);
+        refuse_others(directory, &sets)?;
+        let mut keys = sets.iter().filter_map(SettingsLayer::key);
+        let is_to_go_on = keys.any(|key| key.starts_with("training."));
         finished = of_finished(directory).ok().flatten().filter(|_| is_to_go_on);
         note_divergence(&record);
-        if newest_step(&directory.join(CHECKPOINTS)).is_none() {
-            print_note("the run has no checkpoint yet: it begins anew");
-        }
     }
 
     check_alike(group, &layers)?;
@@ -190,10 +189,10 @@ fn note_outdated(directory: &Path, file: &str, format: &str) {
     let path = directory.join(file);
     if path.is_file() {
         print_note(&format!(
-            "`{}` has the model from before; to replace it: recipes export {} --format {format} \
-             --force, and the `--precision` that it had",
+            "`{}` has the model from before; to replace it: {} --format {format} --force, and the \
+             `--precision` that it had",
             path.display(),
-            quoted_path(directory)
+            command("export", directory)
         ));
     }
 }

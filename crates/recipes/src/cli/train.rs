@@ -29,7 +29,7 @@ use crate::{
     registry::{self, DEFAULT, Recipe},
     report::{REPORT, lacks_evaluation, stable, stopped_early},
     run_directory::{CHECKPOINTS, CONFIG, Reserved, refuse_if_used},
-    shell::quoted_path,
+    shell::{command, quoted_path},
 };
 
 #[derive(Debug, Default, clap::Args)]
@@ -107,10 +107,8 @@ pub(super) fn or_resume(mut failure: Failure, directory: &Path, console: &Consol
     // A failure before the run began has nothing to do with its checkpoints.
     let step = newest.filter(|_| console.has_begun());
     match step {
-        Some(step) => failure.or(&format!(
-            "to resume the run from step {step}: recipes resume {}",
-            quoted_path(directory)
-        )),
+        Some(step) => failure
+            .or(&format!("to resume the run from step {step}: {}", command("resume", directory))),
         None => failure,
     }
 }
@@ -139,7 +137,7 @@ pub(super) fn tell_interruption(
     let run = directory.join(CONFIG).is_file().then(|| directory.display().to_string());
     let interrupted = Interrupted {
         status: EndStatus::Interrupted,
-        resume: run.as_ref().map(|_| format!("recipes resume {}", quoted_path(directory))),
+        resume: run.as_ref().map(|_| command("resume", directory)),
         steps: newest_step(&directory.join(CHECKPOINTS)).unwrap_or(0),
         run,
     };
@@ -204,8 +202,8 @@ fn refuse_run(named: &Path) -> Result<(), Failure> {
         ExitCode::Usage,
         format!("`{}` is a run, not a recipe or a configuration", named.display()),
         format!(
-            "to resume it: recipes resume {}; its settings are in {}",
-            quoted_path(named),
+            "to resume it: {}; its settings are in {}",
+            command("resume", named),
             quoted_path(&config)
         ),
     ))

@@ -24,7 +24,8 @@ pub(super) struct VerifyArguments {
     #[arg(long = "set", value_name = "KEY=VALUE", allow_hyphen_values = true)]
     settings: Vec<String>,
     /// Number of steps of each run, at least 3
-    #[arg(long, value_name = "N", default_value_t = 40, value_parser = at_least::<3>)]
+    #[arg(long, value_name = "N", default_value_t = 40, allow_negative_numbers = true,
+        value_parser = at_least::<3>)]
     steps: u64,
 }
 

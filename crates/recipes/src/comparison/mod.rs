@@ -25,7 +25,7 @@ use crate::{
     report::{overlaid, pieces},
     run_directory::CONFIG,
     settings::shown,
-    shell::quoted_path,
+    shell::command,
 };
 
 /// The results of runs, and the settings in which they differ.
@@ -144,8 +144,8 @@ impl Runs {
     /// The comparison with the curves of the runs of each row, as a page.
     pub(crate) fn page(&self, comparison: &Comparison) -> String {
         let of_row = |row: &Row| -> (String, Vec<(String, &Record)>) {
-            let is_of_row =
-                |run: &&Finished| row.runs.contains(&run.record.directory.display().to_string());
+            // Not by the names, of which two may be displayed alike.
+            let is_of_row = |run: &&Finished| row.directories.contains(&run.record.directory);
             let runs = self.finished.iter().filter(is_of_row);
             let runs: Vec<_> = runs.map(|run| (self.name(run), &run.record)).collect();
             (row.named(runs.first().map_or("", |(first, _)| first)), runs)
@@ -216,8 +216,8 @@ fn unfinished(record: &Record) -> Failure {
         _ => (
             "is not finished",
             format!(
-                "finish it: `recipes resume {}`, or name two runs that are finished",
-                quoted_path(&record.directory)
+                "finish it: `{}`, or name two runs that are finished",
+                command("resume", &record.directory)
             ),
         ),
     };

@@ -1,6 +1,6 @@
 //! A line of a comparison: the results of a run, or of one with each of several seeds.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::PathBuf};
 
 use serde::Serialize;
 use serde_json::Value;
@@ -57,6 +57,8 @@ pub(crate) struct Row {
     pub(crate) metrics: BTreeMap<String, Spread>,
     pub(crate) seconds: Spread,
     pub(crate) samples_per_second: Spread,
+    #[serde(skip)]
+    pub(super) directories: Vec<PathBuf>, // of each run
     #[serde(skip)]
     pub(super) settings: BTreeMap<String, Value>,
     #[serde(skip)]
@@ -174,6 +176,7 @@ impl Row {
             metrics: order.iter().map(|name| (name.clone(), of_metric(name))).collect(),
             seconds: spread(&|run| run.summary.seconds),
             samples_per_second: spread(&|run| run.summary.samples_per_second()),
+            directories: group.iter().map(|run| run.record.directory.clone()).collect(),
             settings: group[0].settings.clone(),
             samples: group.iter().map(|&run| Samples::of(run)).collect(),
             by_run: metrics,

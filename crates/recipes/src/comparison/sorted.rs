@@ -7,9 +7,6 @@ use crate::{
     numbers::is_share,
 };
 
-/// The columns before those of numbers: the run, the recipe and the seeds.
-const WORDS: usize = 3;
-
 impl Comparison {
     /// The comparison with its rows in the order of a column of numbers, the best first, and those
     /// without a value last.
@@ -20,17 +17,19 @@ impl Comparison {
     ///
     /// Where there is no such column.
     pub(crate) fn sorted_by(mut self, column: &str) -> Result<Self, Failure> {
-        let names: Vec<String> = self.columns().split_off(WORDS);
-        let names: Vec<String> = names.iter().map(|name| key(name)).collect();
+        let metrics = self.metrics().into_iter().map(String::as_str);
+        let head = ["epochs", "steps"].into_iter();
+        let names: Vec<&str> =
+            head.chain(metrics).chain(["seconds", "samples_per_second"]).collect();
         let wanted = key(column);
         let Some(place) = names.iter().position(|name| *name == wanted) else {
-            let known = || names.iter().map(String::as_str);
+            let known = || names.iter().copied();
             let mut parts =
                 known().filter(|name| name.starts_with(&wanted) || name.ends_with(&wanted));
             let part = parts.next().filter(|_| parts.next().is_none());
             let help = match part.or_else(|| nearest(&wanted, known())) {
                 Some(name) => format!("did you mean `{name}`?"),
-                None => format!("sort by {}", in_backticks(&known().collect::<Vec<_>>(), "or")),
+                None => format!("sort by {}", in_backticks(&names, "or")),
             };
             let message = format!("there is no column `{column}` of numbers to sort by");
             return Err(Failure::new(ExitCode::Usage, message, help));
@@ -68,9 +67,10 @@ impl Comparison {
     }
 }
 
-/// The name in JSON of a column: `validation_macro_f1` of `validation macro F1`, or of `val_macro_f1`.
+/// The name in JSON of a column: `validation_r2` of `validation R²`, or of `val_r2`.
 fn key(column: &str) -> String {
     let name = column.to_lowercase().replace([' ', '-'], "_").replace("/s", "_per_second");
+    let name = name.replace('²', "2");
     match name.strip_prefix("val_") {
         Some(metric) => format!("validation_{metric}"),
         None => name,
@@ -102,6 +102,16 @@ mod tests {
             let rates = &sorted.differences["optimizer.learning_rate"];
             assert_eq!(rates, &[json!(0.2), json!(0.4), json!(0.1)]);
         }
+        let mut values = comparison();
+        for row in &mut values.rows {
+            let value = row.metrics.remove("test_accuracy").unwrap();
+            row.metrics.insert("test_r2".to_owned(), value);
+            row.order.retain(|name| name != "test_accuracy");
+            row.order.push("test_r2".to_owned());
+        }
+        let sorted = values.sorted_by("test R²").unwrap();
+        let names: Vec<&str> = sorted.rows.iter().map(|row| row.runs[0].as_str()).collect();
+        assert_eq!(names, ["runs/b", "runs/c", "runs/a"]);
         let mut losses = comparison();
         for (row, loss) in losses.rows.iter_mut().zip([0.7, f64::NAN, 0.3]) {
             row.metrics.get_mut("test_loss").unwrap().mean = loss;

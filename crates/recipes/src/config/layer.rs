@@ -2,6 +2,7 @@
 
 use std::{fs, io, path::Path, rc::Rc};
 
+use data::toml_key;
 use toml::de::{DeTable, DeValue};
 
 use super::{
@@ -95,6 +96,18 @@ impl SettingsLayer {
     pub(crate) fn value(&self, key: &str) -> Option<String> {
         let node = self.table.given(key)?;
         Some(node.text().map_or_else(|| node.value.to_string(), ToOwned::to_owned))
+    }
+
+    /// The key of a layer of one setting, as `--set` takes it; none where it cannot be read.
+    pub(crate) fn key(&self) -> Option<String> {
+        let (name, mut node) = self.table.0.first_key_value()?;
+        let mut key = toml_key(name).into_owned();
+        while let Value::Table(inner) = &node.value {
+            let (name, below) = inner.0.first_key_value()?;
+            key = format!("{key}.{}", toml_key(name));
+            node = below;
+        }
+        Some(key)
     }
 
     /// The whole number to which the layer sets a key, unchecked; none in it where the layer unsets the

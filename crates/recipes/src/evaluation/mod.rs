@@ -27,7 +27,7 @@ use crate::{
     record,
     registry::{self, Recipe},
     run_directory::ENVIRONMENT,
-    shell::quoted_path,
+    shell::command,
     summary::{measured, of_finished},
 };
 
@@ -193,9 +193,9 @@ impl<'a> Evaluated<'a> {
         let data = self.given.filter(|_| self.is_own && !is_split)?;
         let summary = of_finished(self.run).ok().flatten();
         let held_out = summary.is_none_or(|summary| record::held_out(&summary).is_some());
-        let own = quoted_path(self.run);
+        let own = command("eval", self.run);
         let instead = match held_out {
-            true => format!("; to measure it on what it held out: recipes eval {own}"),
+            true => format!("; to measure it on what it held out: {own}"),
             false => String::new(),
         };
         Some(format!(

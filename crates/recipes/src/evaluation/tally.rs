@@ -6,6 +6,7 @@ use models::metrics::macro_f1;
 use serde::{Deserialize, Serialize};
 
 use super::mistakes::{MOST, Mistake, Sample};
+use crate::numbers::{grouped, percent};
 
 /// The predicted classes of a split so far.
 #[derive(Debug)]
@@ -41,6 +42,15 @@ pub(crate) struct ClassScores {
     pub(crate) recall: Option<f64>,
     /// The harmonic mean of both, F1; 0 if one of them is 0 or none, and none if both are none.
     pub(crate) f1: Option<f64>,
+}
+
+impl ClassScores {
+    /// Samples, precision, recall and F1 as tables show them.
+    pub(crate) fn cells(&self) -> [String; 4] {
+        let Self { samples, precision, recall, f1, .. } = *self;
+        let share = |share: Option<f64>| share.map_or_else(|| "-".to_owned(), percent);
+        [grouped(samples), share(precision), share(recall), share(f1)]
+    }
 }
 
 impl Tally {

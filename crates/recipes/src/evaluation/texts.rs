@@ -1,11 +1,9 @@
 //! Evaluation on a text.
 
-use std::path::Path;
-
 use backend::{Share, device::Device};
 use data::{
     DataError, SharedFiles, TokenLoader, Vocabulary,
-    text::{KnownText, Predict, Tokens, Windows, known_text, read_text, read_tokens},
+    text::{Predict, Tokens, Windows, note_on_known_text, read_text, read_tokens},
 };
 use models::{Architecture, Network, Positions};
 use training::Group;
@@ -41,7 +39,9 @@ pub(super) fn examine(
         Some(path) => {
             let (tokens, told) = read_tokens(path, vocabulary, length)?;
             notes = told;
-            notes.extend(note_on_known_text(path, &config.data).filter(|_| !evaluated.is_own));
+            if !evaluated.is_own {
+                notes.extend(note_on_known_text(path, &config.data.options()));
+            }
             (GIVEN, tokens)
         }
         None => {
@@ -102,18 +102,4 @@ fn note_on_unknown_words(tokens: &Tokens, vocabulary: &Vocabulary) -> Option<Str
             grouped(vocabulary.len())
         )
     })
-}
-
-/// What the user should know where a text to measure on is part of that which was trained on.
-fn note_on_known_text(given: &Path, data: &TextData) -> Option<String> {
-    let KnownText { example, count, total } = known_text(given, &data.options())?;
-    let (example, given, own) = (example.display(), given.display(), data.path.as_deref()?);
-    let what = match total {
-        1 => format!("`{example}` is"),
-        _ => format!("{count} of the {total} texts in `{given}`, such as `{example}`, are"),
-    };
-    Some(format!(
-        "{what} part of `{}`, on which the run was trained, so this is not its performance on new data",
-        own.display()
-    ))
 }

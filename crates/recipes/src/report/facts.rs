@@ -18,9 +18,7 @@ pub(super) fn facts(record: &Record) -> Vec<(&'static str, String)> {
         _ => grouped(done),
     };
     let epochs = record.summary.as_ref().map_or(record.epochs.len(), |summary| summary.epochs);
-    let last = record.steps.last().map_or(0, |step| step.step);
-    let last = record.end.map_or(last, |end| end.step);
-    let steps = record.summary.as_ref().map_or(last, |summary| summary.steps);
+    let steps = record.summary.as_ref().map_or_else(|| record.last_step(), |summary| summary.steps);
     // The steps may be limited to fewer than the epochs have: at the end nothing remains.
     let planned = record.planned.filter(|plan| plan.steps != steps);
     facts.push(("epochs", done(epochs as u64, planned.map(|plan| plan.epochs as u64))));

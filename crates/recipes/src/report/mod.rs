@@ -29,7 +29,7 @@ use crate::{
     image_set::Progress,
     record::{self, Record},
     run_directory::EVALUATION,
-    shell::quoted_path,
+    shell::{command, quoted_path},
 };
 
 /// The report in the directory of a run.
@@ -119,8 +119,8 @@ fn write_page(
     verdict.notes.extend(record.damage().map(|damage| format!("{damage}.")));
     let page = page::page(record, &verdict, measured);
     store::write_whole(file, page.as_bytes()).map_err(|error| {
-        let run = quoted_path(&record.directory);
-        let elsewhere = format!("to write it elsewhere: recipes report {run} --output FILE.html");
+        let again = command("report", &record.directory);
+        let elsewhere = format!("to write it elsewhere: {again} --output FILE.html");
         Failure::user_data(error).or(&elsewhere)
     })?;
     Ok(verdict)

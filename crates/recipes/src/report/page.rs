@@ -18,12 +18,12 @@ use crate::{
     Failure,
     chart::{self, Chart},
     environment::Environment,
-    evaluation::{EvaluationReport, Mistake, Sample},
+    evaluation::{ClassScores, EvaluationReport, Mistake, Sample},
     names::shortened,
     numbers::{counted, grouped, in_words, measure, ordered, percent},
     record::{Record, SampleRecord},
     run_directory::CONFIG,
-    shell::{quoted, quoted_path},
+    shell::{command, quoted, quoted_path},
 };
 
 /// The most classes for which the confusion matrix is shown.
@@ -99,7 +99,7 @@ pub(crate) fn pieces(text: &str) -> Vec<(bool, &str)> {
 struct Measures<'a> {
     heading: String,
     metrics: Vec<(String, String)>,
-    classes: Vec<ClassRow<'a>>,
+    classes: &'a [ClassScores],
     columns: Vec<String>,
     matrix: Vec<MatrixRow>,
     pairs: Vec<String>,
@@ -108,14 +108,6 @@ struct Measures<'a> {
     values: Option<String>,
     rows: Option<Rows<'a>>,
     text: Option<&'a Written>,
-}
-
-struct ClassRow<'a> {
-    class: &'a str,
-    samples: String,
-    precision: String,
-    recall: String,
-    f1: String,
 }
 
 /// A true class of the confusion matrix.
@@ -185,8 +177,8 @@ pub(super) fn page(
         warnings: &record.warnings,
         config: &record.config,
         environment: environment(&record.environment),
-        evaluation: format!("recipes eval {} --json", quoted_path(&record.directory)),
-        command: format!("recipes train {}", quoted_path(&record.directory.join(CONFIG))),
+        evaluation: command("eval", &record.directory) + " --json",
+        command: command("train", &record.directory.join(CONFIG)),
         deviates: record.followed_lengths().map(|lengths| {
             format!(
                 "This trains the final length from the start. The learning rates of this run \
@@ -221,7 +213,7 @@ fn measures(held_out: &HeldOut) -> Measures<'_> {
             .into_iter()
             .map(|(name, value)| (in_words(name), measure(name, value)))
             .collect(),
-        classes: report.per_class.iter().map(class_row).collect(),
+        classes: &report.per_class,
         columns: if few { columns.map(column).collect() } else { Vec::new() },
         matrix,
         pairs: pairs(report),
@@ -229,17 +221,6 @@ fn measures(held_out: &HeldOut) -> Measures<'_> {
         values: values(&held_out.examined.values, report.samples).map(|chart| chart.inline()),
         rows: rows(mistakes),
         text: held_out.text.as_ref(),
-    }
-}
-
-fn class_row(scores: &crate::evaluation::ClassScores) -> ClassRow<'_> {
-    let share = |share: Option<f64>| share.map_or_else(|| "-".to_owned(), percent);
-    ClassRow {
-        class: &scores.class,
-        samples: grouped(scores.samples),
-        precision: share(scores.precision),
-        recall: share(scores.recall),
-        f1: share(scores.f1),
     }
 }
 

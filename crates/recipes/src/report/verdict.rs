@@ -15,7 +15,7 @@ use crate::{
     registry,
     run_directory::{CHECKPOINTS, CONFIG},
     settings::shown,
-    shell::quoted_path,
+    shell::{command, set},
 };
 
 /// What a report begins with.
@@ -106,20 +106,15 @@ pub(crate) fn stopped_early(record: &Record) -> Option<String> {
 }
 
 fn unfinished(record: &Record, failure: Option<&Failure>) -> Verdict {
-    let of_epoch = record.epochs.last().map(|epoch| (epoch.step, epoch.train_loss));
-    let of_step = record.steps.last().map(|report| (report.step, report.loss));
-    let last = of_epoch.into_iter().chain(of_step).max_by_key(|&(step, _)| step);
-    let step = record.end.map(|end| end.step).max(last.map(|(step, _)| step)).unwrap_or(0);
     let of = record.planned.map(|plan| format!(" of {}", grouped(plan.steps)));
-    let place = format!("step {}{}", grouped(step), of.unwrap_or_default());
-    let loss = last.and_then(|(_, loss)| loss);
+    let place = format!("step {}{}", grouped(record.last_step()), of.unwrap_or_default());
+    let loss = record.last_report().and_then(|(_, loss)| loss);
     let loss = loss.map(|loss| format!(", at a training loss of {}", rounded(loss)));
     let loss = loss.unwrap_or_default();
     let recipe = &record.recipe;
     let from = newest_step(&record.directory.join(CHECKPOINTS));
     let from = from.map(|step| format!(" from step {}", grouped(step))).unwrap_or_default();
-    let command = format!("recipes resume {}", quoted_path(&record.directory));
-    let resume = format!("To resume it{from}: `{command}`.");
+    let resume = format!("To resume it{from}: `{}`.", command("resume", &record.directory));
     let what_to_do = |help: &str| vec![format!("What to do: {help}.")];
     let last = format!("last known: {place}{loss}");
     let problem = failure.and_then(|failure| failure.problems.first());
@@ -155,16 +150,16 @@ pub(crate) fn stable(record: &Record) -> String {
         Some(norm) => format!("`training.clip_norm`, which was {}", shown(norm)),
         None => "set `training.clip_norm`".to_owned(),
     };
-    let config = quoted_path(&record.directory.join(CONFIG));
-    let command = lower(record).map(|rate| {
+    let again = lower(record).map(|rate| {
         let minimum = setting("schedule.minimum").and_then(Value::as_f64);
         let too_high = minimum.is_some_and(|minimum| rate.parse().is_ok_and(|rate| minimum > rate));
-        let minimum = if too_high { " --set schedule.minimum=0" } else { "" };
-        format!("; for instance: `recipes train {config} --set {LEARNING_RATE}={rate}{minimum}`")
+        let minimum = if too_high { set("schedule.minimum=0") } else { String::new() };
+        let again = command("train", &record.directory.join(CONFIG));
+        format!("; for instance: `{again}{}{minimum}`", set(&format!("{LEARNING_RATE}={rate}")))
     });
     format!(
         "lower `{LEARNING_RATE}`{was} or {clip}, and look for extreme values in the data{}",
-        command.unwrap_or_default()
+        again.unwrap_or_default()
     )
 }
 

@@ -138,7 +138,8 @@ fn a_run_keeps_the_weights_that_it_began_with() {
     // They may well be elsewhere, or gone.
     fs::rename(folder.path("first"), folder.path("moved")).unwrap();
     let moved = "resume run --set training.max_steps=5 --set model.weights=moved";
-    folder.run(moved).succeeded();
+    let told = folder.run(moved).succeeded().stderr;
+    assert!(!told.contains("begins with the weights"), "told already: {told}");
     assert!(folder.read("run/config.toml").contains("weights = \"moved\""));
     fs::remove_dir_all(folder.path("moved")).unwrap();
     let told = folder.run(longer).succeeded().stderr;

@@ -4,6 +4,7 @@ use super::CsvError;
 use crate::{
     CellError,
     count::counted,
+    csv_table::summary::LARGEST_EMBEDDED,
     names::{list, nearest, toml_key},
 };
 
@@ -118,11 +119,14 @@ impl CsvError {
             Self::TooManyCategories { is_target: true, .. } => {
                 "if these are numbers, remove `data.task`; else group the classes".into()
             }
-            Self::TooManyCategories { column, .. } => format!(
-                "set `model.embedding`, for instance to 8, which takes more of them; if these are \
-                 numbers, remove `{}`; else drop the column or group its values",
-                column_key(column)
-            ),
+            Self::TooManyCategories { column, limit, .. } => {
+                let more = "set `model.embedding`, for instance to 8, which takes more of them; ";
+                format!(
+                    "{}if these are numbers, remove `{}`; else drop the column or group its values",
+                    if *limit < LARGEST_EMBEDDED { more } else { "" },
+                    column_key(column)
+                )
+            }
             Self::UnknownClass { classes, .. } => format!("the classes are {}", list(classes)),
             Self::ColumnCount { .. } => {
                 "give the training file's columns in its order, or a header with their names".into()
@@ -153,8 +157,7 @@ fn no_features_help(dropped: &[(String, String)]) -> String {
     };
     let others = match others.len() {
         0 => String::new(),
-        1 => " (and 1 other column)".to_owned(),
-        others => format!(" (and {others} other columns)"),
+        others => format!(" (and {})", counted(others, "other column")),
     };
     format!(
         "column `{name}` is dropped{others}: {reason}; to keep a column, use `{}`",

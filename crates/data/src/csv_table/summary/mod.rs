@@ -24,7 +24,7 @@ use crate::{
 const LARGEST_CATEGORIES: usize = MOST_CLASSES;
 
 /// As [`LARGEST_CATEGORIES`], of a column that the user wants to be embedded: as many as have a code.
-const LARGEST_EMBEDDED: usize = MISSING as usize;
+pub(super) const LARGEST_EMBEDDED: usize = MISSING as usize;
 
 /// Fewer rows may well be in the order of a feature.
 const FEWEST_COUNTED: u64 = 10;

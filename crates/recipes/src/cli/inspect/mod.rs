@@ -158,7 +158,7 @@ impl InspectArguments {
     }
 
     fn sets(&self, key: &str) -> bool {
-        self.settings.iter().any(|setting| setting.split_once('=').is_some_and(|set| set.0 == key))
+        self.settings.iter().any(|set| SettingsLayer::set(set).key().as_deref() == Some(key))
     }
 
     /// Refuses what would have no effect.
@@ -176,7 +176,8 @@ impl InspectArguments {
             ("--sheet", self.sheet.is_some(), has_images),
         ];
         let is_read = |setting: &String| {
-            setting.starts_with("data.") || setting.starts_with("model.embedding=")
+            let key = SettingsLayer::set(setting).key();
+            key.is_none_or(|key| key.starts_with("data.") || key == "model.embedding")
         };
         let twice = [
             ("data.source", true),
