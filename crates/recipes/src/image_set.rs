@@ -8,7 +8,7 @@ use data::{
     cifar10::read_cifar10,
     classes_without_validation, hold_out,
     idx::read_idx,
-    image_folder::{ImageFolder, PreparedImages, SkippedImage, open_image_folder, shared_images},
+    image_folder::{ImageFolder, SkippedImage, open_image_folder, shared_images},
     refuse_shared,
 };
 use models::Architecture;
@@ -278,8 +278,7 @@ impl Found {
         let mut other = |folder| decode(folder, others);
         let validation = folder.validation.map(&mut other).transpose()?;
         let test = folder.test.map(other).transpose()?;
-        let splits = [Some(&train), validation.as_ref(), test.as_ref()];
-        let shared = shared_images(splits.map(|split| split.map(|split| split.folder())));
+        let shared = shared_images([Some(&train), validation.as_deref(), test.as_deref()]);
         notes.extend(shared.iter().map(SharedFiles::note));
         notes.extend(train.note_on_labels());
         let fractions = data.fractions(validation.is_some(), test.is_some());
@@ -306,7 +305,7 @@ pub(crate) fn decode(
     data: &ImageData,
     in_memory: usize,
     progress: &mut Progress<'_>,
-) -> Result<(Arc<PreparedImages>, Vec<SkippedImage>), Failure> {
+) -> Result<(Arc<ImageFolder>, Vec<SkippedImage>), Failure> {
     if data.cache.is_some() {
         hash(&folder, progress)?;
     }

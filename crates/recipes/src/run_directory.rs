@@ -328,7 +328,9 @@ impl Keeper for RunDirectory {
             }
             None => {
                 self.refuse_to_begin_again()?;
-                self.lost.push("the run has no checkpoint yet: it begins anew".to_owned());
+                if self.path.join(CONFIG).exists() {
+                    self.lost.push("the run has no checkpoint yet: it begins anew".to_owned());
+                }
                 self.write_settings()?; // so that a start that is cut short here counts as a run
                 self.open_logs(None)?;
             }

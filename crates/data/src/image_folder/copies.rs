@@ -2,14 +2,14 @@
 
 use std::{collections::HashMap, path};
 
-use super::PreparedImages;
+use super::ImageFolder;
 use crate::{
     ImageSource, Parts, SharedFiles,
     count::counted,
     shared::{self, Known, OF_A_FOLDER},
 };
 
-impl PreparedImages {
+impl ImageFolder {
     /// What the user should know where files with one content are in folders of different classes.
     pub fn note_on_labels(&self) -> Option<String> {
         let labels = self.labels();
@@ -48,7 +48,7 @@ impl PreparedImages {
     /// Each image whose file has the content of an earlier one, and the first such one.
     fn copies(&self) -> impl Iterator<Item = [usize; 2]> {
         let mut first = HashMap::new();
-        let hashes = self.folder().known_hashes().iter().enumerate();
+        let hashes = self.known_hashes().iter().enumerate();
         hashes.filter_map(move |(image, hash)| {
             let original = *first.entry(hash.as_deref()?).or_insert(image);
             (image != original).then_some([image, original])
@@ -56,16 +56,16 @@ impl PreparedImages {
     }
 
     fn shown(&self, images: [usize; 2]) -> [path::Display<'_>; 2] {
-        images.map(|image| self.folder().path(image).display())
+        images.map(|image| self.path(image).display())
     }
 
     /// What the user should know where images that are held out are copies of others, a sentence for each
     /// two splits.
     pub fn notes_on_copies(&self, parts: &Parts) -> Vec<String> {
-        let (folder, hashes) = (self.folder(), self.folder().known_hashes());
+        let hashes = self.known_hashes();
         let hash = |image: usize| hashes.get(image).and_then(Option::as_deref);
         let known = |images: &[usize]| -> Vec<Known<'_>> {
-            images.iter().map(|&image| (folder.path(image), hash(image))).collect()
+            images.iter().map(|&image| (self.path(image), hash(image))).collect()
         };
         let known_of = |images: &Option<Vec<usize>>| images.as_deref().map_or(Vec::new(), known);
         let (validation, test) = (known_of(&parts.validation), known_of(&parts.test));

@@ -50,7 +50,7 @@ pub(crate) use self::resize::write_pixels;
 pub use self::{
     error::{BadImage, ImageFolderError},
     options::{ImageFolderOptions, OnBadImage},
-    source::{ImageFolder, PreparedImages, SkippedImage, decode_image, read_image, shared_images},
+    source::{ImageFolder, SkippedImage, decode_image, read_image, shared_images},
 };
 
 /// The splits of a folder of images.

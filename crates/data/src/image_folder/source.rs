@@ -22,7 +22,8 @@ use crate::{
 /// The images of a split, as they were listed.
 ///
 /// As an [`ImageSource`] it decodes each image when it is asked for, and a bad one is an error
-/// then. [`load`](Self::load) and [`prepare`](Self::prepare) find the bad ones beforehand.
+/// then. [`load`](Self::load) and [`prepare`](Self::prepare) find the bad ones beforehand; what they
+/// return reads from memory or the cache, if the pixels are there.
 #[derive(Debug)]
 pub struct ImageFolder {
     options: ImageFolderOptions,
@@ -30,14 +31,6 @@ pub struct ImageFolder {
     listing: Listing,
     /// The hash of each file's content, once it was read; none of a file that cannot be.
     hashes: OnceLock<Vec<Option<String>>>,
-}
-
-/// The images of a split, each of which was decoded once.
-///
-/// As an [`ImageSource`] it reads from memory or the cache, or else decodes again.
-#[derive(Debug)]
-pub struct PreparedImages {
-    images: ImageFolder,
     pixels: Pixels,
 }
 
@@ -66,7 +59,8 @@ type OpenCache = (Cache, Passed);
 
 impl ImageFolder {
     pub(super) fn new(options: &ImageFolderOptions, shape: ImageShape, listing: Listing) -> Self {
-        Self { options: options.clone(), shape, listing, hashes: OnceLock::new() }
+        let (options, hashes) = (options.clone(), OnceLock::new());
+        Self { options, shape, listing, hashes, pixels: Pixels::InFiles }
     }
 
     /// What the user should know of files that are passed over, a sentence each.
@@ -128,10 +122,7 @@ impl ImageFolder {
     ///
     /// Where an image is bad, unless bad images are skipped; then where a class is left with none.
     /// Where memory does not suffice, or `progress` answers to stop.
-    pub fn load(
-        self,
-        progress: &mut Progress<'_>,
-    ) -> Result<(PreparedImages, Vec<SkippedImage>), DataError> {
+    pub fn load(self, progress: &mut Progress<'_>) -> Result<(Self, Vec<SkippedImage>), DataError> {
         let bytes = self.shape.bytes();
         let mut pixels = allocate(self.listing.files.len(), bytes)?;
         let mut pass = self.pass(progress);
@@ -143,7 +134,7 @@ impl ImageFolder {
             pixels.copy_within(from * bytes..(from + 1) * bytes, to * bytes);
         }
         pixels.truncate(kept.len() * bytes);
-        Ok((PreparedImages { images, pixels: Pixels::InMemory(pixels) }, skipped))
+        Ok((Self { pixels: Pixels::InMemory(pixels), ..images }, skipped))
     }
 
     /// Decodes each image once, so that a bad one is found before training begins.
@@ -159,17 +150,16 @@ impl ImageFolder {
     pub fn prepare(
         self,
         progress: &mut Progress<'_>,
-    ) -> Result<(PreparedImages, Vec<SkippedImage>), DataError> {
+    ) -> Result<(Self, Vec<SkippedImage>), DataError> {
         let Some(directory) = &self.options.cache else {
             let mut pass = self.pass(progress);
             pass.check(&self.listing.files)?;
             let (images, _, skipped) = self.without(pass.found)?;
-            return Ok((PreparedImages { images, pixels: Pixels::InFiles }, skipped));
+            return Ok((images, skipped));
         };
         let (cache, passed) = self.open_cache(directory, progress)?;
         let (images, places, skipped) = self.without(passed)?;
-        let pixels = Pixels::Cached { cache, places };
-        Ok((PreparedImages { images, pixels }, skipped))
+        Ok((Self { pixels: Pixels::Cached { cache, places }, ..images }, skipped))
     }
 
     fn open_cache(
@@ -290,10 +280,19 @@ impl ImageSource for ImageFolder {
     }
 
     fn read(&self, index: usize, pixels: &mut [u8]) -> Result<(), DataError> {
-        assert_eq!(pixels.len(), self.shape.bytes(), "the pixels of one image");
-        let path = self.path(index);
-        read_pixels(path, self.shape, self.options.resize, pixels)
-            .map_err(|reason| ImageFolderError::BadImage { path: path.to_owned(), reason }.into())
+        let bytes = self.shape.bytes();
+        assert_eq!(pixels.len(), bytes, "the pixels of one image");
+        match &self.pixels {
+            Pixels::InMemory(all) => pixels.copy_from_slice(&all[index * bytes..][..bytes]),
+            Pixels::Cached { cache, places } => cache.read(places[index], pixels)?,
+            Pixels::InFiles => {
+                let path = self.path(index);
+                read_pixels(path, self.shape, self.options.resize, pixels).map_err(|reason| {
+                    ImageFolderError::BadImage { path: path.to_owned(), reason }
+                })?;
+            }
+        }
+        Ok(())
     }
 
     fn name(&self, index: usize) -> Option<String> {
@@ -310,46 +309,6 @@ impl ImageSource for ImageFolder {
         };
         let hashes = files.map(hash).collect::<Result<Vec<_>, _>>()?;
         Ok(self.listing.fingerprint(&hashes))
-    }
-}
-
-impl PreparedImages {
-    /// The images as they were listed, without those that were skipped.
-    pub fn folder(&self) -> &ImageFolder {
-        &self.images
-    }
-}
-
-impl ImageSource for PreparedImages {
-    fn shape(&self) -> ImageShape {
-        self.images.shape()
-    }
-
-    fn classes(&self) -> &[String] {
-        self.images.classes()
-    }
-
-    fn labels(&self) -> &[u32] {
-        self.images.labels()
-    }
-
-    fn read(&self, index: usize, pixels: &mut [u8]) -> Result<(), DataError> {
-        let bytes = self.shape().bytes();
-        assert_eq!(pixels.len(), bytes, "the pixels of one image");
-        match &self.pixels {
-            Pixels::InMemory(all) => pixels.copy_from_slice(&all[index * bytes..][..bytes]),
-            Pixels::Cached { cache, places } => cache.read(places[index], pixels)?,
-            Pixels::InFiles => self.images.read(index, pixels)?,
-        }
-        Ok(())
-    }
-
-    fn name(&self, index: usize) -> Option<String> {
-        self.images.name(index)
-    }
-
-    fn fingerprint(&self) -> Result<String, DataError> {
-        self.images.fingerprint()
     }
 }
 

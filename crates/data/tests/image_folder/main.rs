@@ -14,8 +14,8 @@ use std::{
 use data::{
     DataError, ImageSource, Subset,
     image_folder::{
-        ImageFolder, ImageFolderOptions, ImageFolderSplits, OnBadImage, PreparedImages,
-        open_image_folder, shared_images, training_folder,
+        ImageFolder, ImageFolderOptions, ImageFolderSplits, OnBadImage, open_image_folder,
+        shared_images, training_folder,
     },
     refuse_shared, silent,
 };
@@ -288,7 +288,7 @@ fn images_of_two_splits_are_found_by_their_content() {
         let ImageFolderSplits { train, validation, test, .. } = open(root);
         let load = |split: ImageFolder| split.load(&mut silent).unwrap().0;
         let splits = [Some(load(train)), validation.map(load), test.map(load)];
-        shared_images(splits.each_ref().map(|split| split.as_ref().map(PreparedImages::folder)))
+        shared_images(splits.each_ref().map(|split| split.as_ref()))
     };
     let train = [("train/a/1.png", 1), ("train/b/2.png", 2)];
     let others = [("val/a/3.png", 3), ("val/b/4.png", 2), ("val/b/5.png", 5), ("test/a/6.png", 6)];

@@ -258,7 +258,8 @@ fn a_regression_has_errors_and_no_classes() {
     folder.write("table.csv", format!("a,price\n{rows}"));
     let data = "--set data.source=csv --set data.path=table.csv --set data.target=price \
                 --set data.task=regression";
-    folder.run(&format!("train mlp {data} --max-steps 20 --progress quiet --run-dir run"));
+    let train = format!("train mlp {data} --max-steps 20 --progress quiet --run-dir run");
+    folder.run(&train).succeeded();
     let report = check_again(&folder, "run", "validation");
     assert!(report["metrics"]["rmse"].as_f64().unwrap() > 0.0, "{report}");
     assert_eq!(report["confusion"], serde_json::json!([]));

@@ -83,7 +83,7 @@ fn settings_that_may_not_change_are_refused_before_data_and_checkpoint() {
     come_to_nothing("set");
     for (open, told) in [
         ("data.validation=", "`data.validation` was 0.3 and is 0.2"),
-        ("training.clip_norm=", "`training.clip_norm` was 0.1 and is \"\""),
+        ("training.clip_norm=", "`training.clip_norm` was 0.1 and is not set"),
     ] {
         folder.run(&format!("resume set --set {open}")).refused(2, told);
     }
