@@ -1,8 +1,8 @@
-//! An affine map of each image, sampled bilinearly, with black outside.
+//! An affine map of each image, sampled bilinearly, with black outside of the image.
 //!
 //! Overrides: Flex (`flex/affine.rs`), CUDA and WGPU (`cube/affine.rs`).
 
-use burn::tensor::{Int, Tensor, TensorData, ops::FloatTensor};
+use burn::tensor::{Int, Tensor, TensorData, TensorMetadata, ops::FloatTensor};
 
 use crate::{
     Backend,
@@ -16,8 +16,8 @@ pub struct PlaneMap {
     /// From a position in the result to one in the image, both in pixels from the centre:
     /// `[[xx, xy, x], [yx, yy, y]]`.
     pub matrix: [[f64; 3]; 2],
-    /// The first and the last column to be seen, then row: beyond these, what they show goes on. None: all
-    /// that the image shows.
+    /// The first and the last column, then the first and the last row, which may lie outside of the image: a
+    /// position beyond them is taken for the nearest within. None: all positions are taken as they are.
     pub window: Option<[[isize; 2]; 2]>,
 }
 
@@ -63,6 +63,9 @@ fn middle(side: usize) -> f64 {
 /// See [`Backend::fused_affine`].
 pub(crate) fn composed<B: Backend>(images: FloatTensor<B>, maps: &[PlaneMap]) -> FloatTensor<B> {
     note_composed();
+    if images.shape().num_elements() == 0 {
+        return images;
+    }
     let images = tensor::<B, 4>(images);
     let [batch, channels, height, width] = images.dims();
     let (size, places, device) = ([width, height], height * width, images.device());

@@ -24,7 +24,7 @@ pub use self::{
     allocator::{
         Allocator, advice_on_memory, advise_on_memory, remove_without_memory, steps_begin,
     },
-    capacity::{memory_bytes, memory_in_use, peak_process_memory},
+    capacity::{largest_tensor_bytes, memory_bytes, memory_in_use, peak_process_memory},
 };
 use crate::{NAME, Selected, Share};
 
@@ -50,7 +50,10 @@ impl DeviceError {
                 "install the NVIDIA driver and the CUDA toolkit, whose run-time compiler (NVRTC) and \
                  headers compile the kernels; `CUDA_PATH` names a toolkit outside `/usr/local/cuda`"
             }
-            "wgpu" => "install a Vulkan driver (Debian's `mesa-vulkan-drivers` is one in software)",
+            "wgpu" => {
+                "install the GPU's Vulkan driver (NVIDIA's own, or on Debian for others \
+                 `mesa-vulkan-drivers`, which has one in software, too)"
+            }
             _ => "check the machine",
         };
         format!("{install}, or {}", on_the_cpu())
@@ -60,6 +63,14 @@ impl DeviceError {
 /// What to do where the device is of no use.
 pub fn on_the_cpu() -> String {
     format!("run on the CPU: the same command without `--features {NAME}`")
+}
+
+/// What the user should know of the device that [`open`] gave this name.
+pub fn caution(name: &str) -> Option<&'static str> {
+    (NAME == "wgpu" && name.contains("(Cpu, ")).then_some(
+        "the graphics adapter is a driver in software, which is many times slower than a build for the \
+         CPU; if there is a GPU, its driver was not found",
+    )
 }
 
 /// One line of `recipes devices`.
@@ -149,6 +160,15 @@ pub fn keep_kernels_in(folder: PathBuf) {
     kernels::keep_in(folder);
     #[cfg(not(feature = "cube"))]
     drop(folder);
+}
+
+/// Where it was to [keep them](keep_kernels_in) but nothing can be written, once a device was opened;
+/// CubeCL keeps them elsewhere then, or not at all.
+pub fn unwritable_kernels() -> Option<PathBuf> {
+    #[cfg(feature = "cube")]
+    return kernels::unwritable();
+    #[cfg(not(feature = "cube"))]
+    None
 }
 
 /// Where it keeps them, once a device was opened.

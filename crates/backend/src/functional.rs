@@ -273,8 +273,8 @@ pub fn normalized<B: Backend>(
     tensor(B::fused_normalized(primitive(images), [factors, summands].map(primitive)))
 }
 
-/// Transforms each image by its own map of the plane, sampled bilinearly, with zeros outside, as
-/// PyTorch's `grid_sample` does. Gradients end here.
+/// Transforms each image by its own map of the plane, sampled bilinearly, with zeros outside of the image, as
+/// PyTorch's `grid_sample` does, but within the map's window, if it has one. Gradients end here.
 ///
 /// - `images`: `[batch, channels, height, width]`
 /// - `maps`: one per image

@@ -175,8 +175,8 @@ pub(crate) fn bytes(images: &dyn ImageSource) -> usize {
 
 /// Bytes of a split's images, if they are to lie on the device.
 pub(crate) fn bytes_on_device(split: &Source, data: &ImageData) -> usize {
-    let bytes = bytes(&**split);
-    if data.residency.is_on_device(bytes) { bytes } else { 0 }
+    let is_on_device = data.residency.is_on_device(split.labels().len(), split.shape().bytes());
+    if is_on_device { bytes(&**split) } else { 0 }
 }
 
 /// Hashes of all images and labels, and of the split that each is in; validation comes before test.

@@ -19,6 +19,7 @@ use models::{
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use store::TensorFile;
+use training::newest_step;
 
 use crate::{
     ExitCode, Failure,
@@ -27,7 +28,7 @@ use crate::{
     numbers::counted,
     paths::last_named,
     plan::{FrozenLayers, Outline, Plan},
-    run_directory::INITIAL,
+    run_directory::{CHECKPOINTS, INITIAL},
     settings::{NO_FILE, WEIGHTS, another_run, leaves},
     weights_file::{WeightsFile, note_on_division},
 };
@@ -239,7 +240,7 @@ pub(crate) struct TrainedWeights {
     file: WeightsFile,
     /// As the settings name them, wherever they were read.
     named: String,
-    /// Whether the user was told of them: the run has begun with them.
+    /// Whether the user was told of them: the run goes on from a checkpoint.
     is_told: bool,
     /// The side and the channels that images get from them.
     size: Option<usize>,
@@ -251,7 +252,8 @@ impl TrainedWeights {
         if weights.are_drawn() {
             return Ok(None);
         }
-        let is_told = kept.is_some();
+        let run = kept.as_ref().and_then(|kept| kept.parent());
+        let is_told = run.is_some_and(|run| newest_step(&run.join(CHECKPOINTS)).is_some());
         let path = kept.unwrap_or_else(|| weights.0.clone().into());
         let file = WeightsFile::read(&path, |_| true)?;
         Ok(Some(Self { file, named: weights.0.clone(), is_told, size: None, channels: None }))

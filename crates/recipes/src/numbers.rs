@@ -111,6 +111,11 @@ pub(crate) fn listed(metrics: &Metrics) -> String {
     ordered(metrics).into_iter().map(told).collect::<Vec<_>>().join(", ")
 }
 
+/// A speed, of which a slow one has a decimal: `652,000`, `0.4`.
+pub(crate) fn rate(a_second: f64) -> String {
+    if a_second < 10.0 { significant(a_second, 2) } else { grouped(a_second) }
+}
+
 /// A value of a table in so many significant digits, without trailing zeros, but with all digits
 /// before the point; with an exponent only where there would be many zeros.
 pub(crate) fn significant(value: f64, digits: usize) -> String {

@@ -42,7 +42,8 @@ pub(crate) struct Run<'a> {
     notes: Vec<String>,
     skipped: usize,
     seconds_preparing: f64,          // from the start to the first event
-    seconds_validating: Option<f64>, // of the last epoch
+    seconds_validating: Option<f64>, // of the last epoch, unless that tuned kernels
+    has_validated: bool,
 }
 
 impl<'a> Start<'a> {
@@ -113,6 +114,7 @@ impl<'a> Start<'a> {
             skipped: 0,
             seconds_preparing: 0.0,
             seconds_validating: None,
+            has_validated: false,
         })
     }
 }
@@ -182,6 +184,13 @@ impl Run<'_> {
             trainer: &config,
         };
         self.notes.extend(memory.bytes(0).advice(device::memory_bytes()));
+        self.notes.extend(device::caution(&self.start.device_name).map(str::to_owned));
+        self.notes.extend(device::unwritable_kernels().map(|folder| {
+            format!(
+                "`{}` cannot be written, so the fastest kernels are not remembered there",
+                folder.display()
+            )
+        }));
         let of_sample = self.frozen.training_multiply_adds(&layers);
         let losses = architecture.losses_of_a_sample(sample) as f64;
         let mut rests_on = self.rests_on.clone();
@@ -280,7 +289,9 @@ impl Observer for Run<'_> {
                 self.seconds_preparing = self.start.began.elapsed().as_secs_f64();
             }
             &Event::Epoch { validation_seconds, .. } => {
-                self.seconds_validating = validation_seconds;
+                let is_first = !std::mem::replace(&mut self.has_validated, true);
+                let tunes = is_first && !device::COMPUTES_AT_ONCE;
+                self.seconds_validating = validation_seconds.filter(|_| !tunes);
             }
             _ => {}
         }

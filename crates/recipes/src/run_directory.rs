@@ -2,7 +2,6 @@
 
 use std::{
     error::Error,
-    ffi::OsStr,
     fs::{self, File},
     io, mem,
     path::{Path, PathBuf},
@@ -174,11 +173,12 @@ impl RunDirectory {
     }
 
     fn write_settings(&self) -> Result<(), StoreError> {
-        if let Some(weights) = &self.initial {
-            weights.write(self.path.join(INITIAL))?;
-        }
         write_whole(&self.path.join(CONFIG), self.config.toml.as_bytes())?;
-        write_json(&self.path.join(ENVIRONMENT), &self.environment)
+        write_json(&self.path.join(ENVIRONMENT), &self.environment)?;
+        match &self.initial {
+            Some(weights) => weights.write(self.path.join(INITIAL)),
+            None => Ok(()),
+        }
     }
 
     /// Creates the logs, or truncates them to their state at `mark`.
@@ -265,7 +265,6 @@ impl Drop for RunDirectory {
             return;
         }
         // Still held, so no other process writes here.
-        let _ = fs::remove_file(self.path.join(INITIAL));
         let _ = fs::remove_file(self.path.join(LOCK));
         remove_empty(&self.created);
     }
@@ -329,7 +328,9 @@ impl Keeper for RunDirectory {
             None => {
                 self.refuse_to_begin_again()?;
                 if self.path.join(CONFIG).exists() {
-                    self.lost.push("the run has no checkpoint yet: it begins anew".to_owned());
+                    self.lost.push(
+                        "the run had no checkpoint to resume from, and began anew".to_owned(),
+                    );
                 }
                 self.write_settings()?; // so that a start that is cut short here counts as a run
                 self.open_logs(None)?;
@@ -349,8 +350,7 @@ pub(crate) fn refuse_if_used(path: &Path) -> Result<(), Failure> {
     let shown = path.display();
     let left = |entry: io::Result<fs::DirEntry>| {
         // What a start that was cut short leaves does not count.
-        let is_left = |name: &OsStr| name == LOCK || name == INITIAL && path.join(LOCK).exists();
-        entry.map_or(true, |entry| !is_unfinished(&entry.path()) && !is_left(&entry.file_name()))
+        entry.map_or(true, |entry| !is_unfinished(&entry.path()) && entry.file_name() != LOCK)
     };
     let entries = match fs::read_dir(path) {
         Ok(entries) => entries.into_iter().any(left),
@@ -479,10 +479,8 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_with_nothing_but_what_a_killed_start_leaves_is_not_used() {
+    fn a_directory_with_nothing_but_a_lock_is_not_used() {
         let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join(INITIAL), "").unwrap();
-        refuse_if_used(folder.path()).expect_err("without a lock it is the user's own");
         let held = lock(folder.path()).unwrap();
         refuse_if_used(folder.path()).unwrap();
         let refused = refuse_if_in_use(folder.path()).unwrap_err();

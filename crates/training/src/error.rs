@@ -2,7 +2,7 @@
 
 use std::{error::Error, path::PathBuf};
 
-use backend::device::{advice_on_memory, on_the_cpu};
+use backend::device::{advice_on_memory, largest_tensor_bytes, on_the_cpu};
 use store::StoreError;
 
 use crate::{GroupError, Mistake};
@@ -162,7 +162,7 @@ pub enum TrainError {
         reason: String,
     },
     /// The device had no room for a buffer, so what was computed since may be wrong.
-    #[error("the device is out of memory: it had no room for {bytes} bytes")]
+    #[error("{}", no_room(*bytes))]
     OutOfMemory {
         /// The size of the buffer.
         bytes: u64,
@@ -281,6 +281,23 @@ impl TrainError {
             }
             Self::Group(error) => error.help(),
             Self::Observer(_) => None,
+        }
+    }
+}
+
+/// Why the device had no room for a buffer of so many bytes.
+fn no_room(bytes: u64) -> String {
+    let size = |bytes: u64| match bytes {
+        0..1_000_000 => format!("{bytes} bytes"),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", bytes as f64 / 1e6),
+        _ => format!("{:.1} GB", bytes as f64 / 1e9),
+    };
+    match largest_tensor_bytes().filter(|&most| bytes > most) {
+        Some(most) => {
+            format!("the device takes no tensor of {}: of {} at most", size(bytes), size(most))
+        }
+        None => {
+            format!("the device is out of memory: it had no room for {}", size(bytes))
         }
     }
 }

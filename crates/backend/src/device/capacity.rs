@@ -23,17 +23,28 @@ pub fn memory_in_use() -> Option<u64> {
     reserved_for_tensors()
 }
 
+/// The most bytes that a tensor may have on the device that [`open`](super::open) returns, if it has such
+/// a limit, however much memory is free.
+pub fn largest_tensor_bytes() -> Option<u64> {
+    #[cfg(not(feature = "cube"))]
+    return None;
+    #[cfg(feature = "cube")]
+    Some(client().properties().memory.max_page_size)
+}
+
+#[cfg(feature = "cuda")]
+type Gpu = burn_cubecl::cubecl::cuda::CudaRuntime;
+#[cfg(all(feature = "wgpu", not(feature = "cuda")))]
+type Gpu = burn_cubecl::cubecl::wgpu::WgpuRuntime;
+
+#[cfg(feature = "cube")]
+fn client() -> burn_cubecl::cubecl::client::ComputeClient<Gpu> {
+    burn_cubecl::cubecl::Runtime::client(&super::opened())
+}
+
 #[cfg(feature = "cube")]
 fn reserved_for_tensors() -> Option<u64> {
-    use burn_cubecl::cubecl::Runtime;
-
-    #[cfg(feature = "cuda")]
-    type Gpu = burn_cubecl::cubecl::cuda::CudaRuntime;
-    #[cfg(not(feature = "cuda"))]
-    type Gpu = burn_cubecl::cubecl::wgpu::WgpuRuntime;
-
-    let usage = Gpu::client(&super::opened()).memory_usage();
-    usage.ok().map(|usage| usage.bytes_reserved)
+    client().memory_usage().ok().map(|usage| usage.bytes_reserved)
 }
 
 /// The most memory of the host that this process had since it began, where the system tells.

@@ -31,6 +31,14 @@ pub(super) fn keep_in(folder: PathBuf) {
     let _ = FOLDER.set(folder);
 }
 
+/// Where they were to be kept, and nothing can be written.
+static UNWRITABLE: OnceLock<PathBuf> = OnceLock::new();
+
+/// See [`super::unwritable_kernels`].
+pub(super) fn unwritable() -> Option<PathBuf> {
+    UNWRITABLE.get().cloned()
+}
+
 /// Where they are kept since [`keep_for`], if anywhere.
 pub(super) fn kept() -> Option<PathBuf> {
     KEPT.get().cloned()
@@ -71,7 +79,8 @@ pub(super) fn keep_for(device: &str, process: Share) {
             0 => folder,
             rank => folder.join(format!("process-{rank}")),
         });
-        if let Some(folder) = folder.filter(|folder| can_be_written(folder)) {
+        let Some(folder) = folder else { return };
+        if can_be_written(&folder) {
             let mut config = CubeClRuntimeConfig::clone(&CubeClRuntimeConfig::get());
             if let CacheConfig::Target = config.autotune.cache {
                 config.autotune.cache = CacheConfig::File(folder.clone());
@@ -80,6 +89,8 @@ pub(super) fn keep_for(device: &str, process: Share) {
             let compiled = folder.join(OWN);
             config.compilation.cache.get_or_insert(CacheConfig::File(compiled));
             *CubeClRuntimeConfig::storage().lock() = Some(Arc::new(config));
+        } else {
+            let _ = UNWRITABLE.set(folder);
         }
     });
 }

@@ -33,9 +33,10 @@ fn initialise(device: &WgpuDevice) -> Result<String, String> {
             let text = text.or_else(|| payload.downcast_ref::<&str>().copied());
             // The rest is wgpu's own debug text, a page of it.
             let sentence = text.and_then(|text| text.split(['.', ':', '(', '{', '\n']).next());
+            let sentence = sentence.map(str::trim).filter(|text| !text.starts_with("No possible"));
             Err(format!(
                 "looked for a graphics adapter (Vulkan or Metal): {}",
-                sentence.map_or("none was found", str::trim)
+                sentence.unwrap_or("none was found")
             ))
         }
     }

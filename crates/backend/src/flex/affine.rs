@@ -114,7 +114,6 @@ fn neighbours(position: f32, side: usize) -> [(u32, f32); 2] {
     let first = position.floor();
     let share = position - first;
     [(first, 1.0 - share), (first + 1.0, share)].map(|(pixel, weight)| {
-        // A NaN is never inside.
         let inside = (0.0..=last).contains(&pixel);
         if inside { (pixel as u32, weight) } else { (0, 0.0) }
     })
@@ -160,6 +159,14 @@ mod tests {
         let away = forward(images, &[shifted(100.0); 2]);
         assert_eq!(away.layout().shape(), &Shape::new([2, 3, 9, 6]));
         assert!(values(away).iter().all(|value| *value == 0.0));
+    }
+
+    #[test]
+    fn of_nothing_there_is_nothing() {
+        for shape in [[0, 3, 4, 4], [1, 3, 0, 4], [1, 0, 4, 4]] {
+            let images = normal(shape, 1);
+            assert_eq!(forward(images, &maps(shape[0])).layout().shape(), &Shape::new(shape));
+        }
     }
 
     #[test]

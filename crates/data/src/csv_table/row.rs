@@ -14,25 +14,30 @@ pub(super) struct Row {
     pub(super) written: Option<StringRecord>,
 }
 
-/// A mark, and whether a cell held it.
+/// A mark in a file.
 #[derive(Debug, Clone)]
 pub(super) struct MarkInUse {
     pub(super) mark: Mark,
+    /// As it is read where numbers have a decimal comma.
+    with_comma: Mark,
+    /// Whether a cell held it.
     pub(super) is_used: bool,
 }
 
 impl MarkInUse {
     pub(super) fn new(text: &str) -> Self {
-        Self { mark: Mark::new(text), is_used: false }
+        let with_comma = Mark::new(with_point(text).as_deref().unwrap_or(text));
+        Self { mark: Mark::new(text), with_comma, is_used: false }
     }
 
     fn is_in(&mut self, cell: &str, has_decimal_comma: bool) -> bool {
-        let as_number = || {
-            with_point(cell)
-                .filter(|_| has_decimal_comma)
-                .is_some_and(|cell| self.mark.is_in(&cell))
+        let is_in = match has_decimal_comma {
+            true => {
+                let read = with_point(cell);
+                cell == self.mark.text || self.with_comma.is_in(read.as_deref().unwrap_or(cell))
+            }
+            false => self.mark.is_in(cell),
         };
-        let is_in = self.mark.is_in(cell) || as_number();
         self.is_used |= is_in;
         is_in
     }

@@ -241,6 +241,7 @@ impl ImageFolder {
         *files = kept.iter().map(|&place| files[place].clone()).collect();
         *labels = kept.iter().map(|&place| labels[place]).collect();
         self.hashes = OnceLock::from(Vec::from_iter(hashes.into_iter().map(Some)));
+        self.pixels = Pixels::InFiles; // others would be at the former places
         Ok((self, kept, skipped))
     }
 

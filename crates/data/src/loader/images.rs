@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use backend::{Backend, Packing, Part};
+use backend::{Backend, Packing, Part, device};
 use burn::tensor::{Int, Tensor, TensorData};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -30,18 +30,23 @@ pub enum Residency {
     Device,
     /// On the host, where workers read batches ahead.
     Host,
-    /// On the device up to a gibibyte, else on the host.
+    /// On the device up to a gibibyte, if that takes a tensor so large, else on the host.
     #[default]
     Auto,
 }
 
 impl Residency {
-    /// Whether a split of so many bytes lies on the device.
-    pub fn is_on_device(self, bytes: usize) -> bool {
+    /// Whether a split of so many images, of so many bytes each, lies on the opened device.
+    pub fn is_on_device(self, images: usize, bytes: usize) -> bool {
         match self {
             Self::Device => true,
             Self::Host => false,
-            Self::Auto => bytes <= MOST_RESIDENT_BYTES,
+            Self::Auto => {
+                // Some devices keep them in words.
+                let bytes = images.saturating_mul(bytes.next_multiple_of(4));
+                let most = device::largest_tensor_bytes().unwrap_or(u64::MAX);
+                bytes <= MOST_RESIDENT_BYTES && bytes as u64 <= most
+            }
         }
     }
 }
@@ -119,7 +124,7 @@ impl<B: Backend> ImageLoader<B> {
         check_labels(source.labels(), source.classes().len())?;
         let labels: Vec<i32> = source.labels().iter().map(|&label| label as i32).collect();
         let packing = Packing::of::<B>(device);
-        let images = if residency.is_on_device(labels.len().saturating_mul(shape.bytes())) {
+        let images = if residency.is_on_device(labels.len(), shape.bytes()) {
             let pixels = read_all(&*source, labels.len())?;
             Images::OnDevice(Pixels::upload(pixels, shape, packing, device))
         } else {

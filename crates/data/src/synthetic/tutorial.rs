@@ -46,7 +46,8 @@ pub enum Labels {
 ///
 /// # Errors
 ///
-/// Where there is no sample or feature to make, or the shares to hold out are none.
+/// Where there is no sample or feature to make, or where the shares to hold out are no shares, or leave
+/// nothing to train on.
 pub fn read_synthetic(options: &SyntheticOptions, seed: u64) -> Result<TableSplits, DataError> {
     let &SyntheticOptions { samples, features, labels, validation, test } = options;
     let fractions = Fractions { validation, test };

@@ -34,18 +34,19 @@ fn what_the_user_names_is_missing_where_it_is_trained_on_and_where_it_is_predict
 #[test]
 fn marks_among_decimal_commas() {
     let row = |i: usize| match i % 5 {
+        1 => format!("{i}.999;{}\n", i % 2), // thousands, and not the mark `1.9990`
         2 => format!("k.A.;{}\n", i % 2),
         3 => format!("-999,0;{}\n", i % 2),
         _ => format!("{},25;{}\n", i, i % 2),
     };
     let text = format!("x;y\n{}", (0..20).map(row).collect::<String>());
     let (_folder, result) = read(&[("a.csv", text.as_bytes())], |_, options| {
-        options.missing = ["k.A.", "-999"].map(str::to_owned).to_vec();
+        options.missing = ["k.A.", "-999,0", "1.9990"].map(str::to_owned).to_vec();
     });
     let splits = result.unwrap();
     let notes = splits.notes.join("\n");
     assert!(notes.contains("column `x`: 8 missing values are replaced by the mean"), "{notes}");
-    assert!(!notes.contains("no cell is"), "{notes}");
+    assert!(notes.contains("no cell is `1.9990`"), "{notes}");
     let rows = "x;z\nk.A.;1\n3,25;2\n-999,00;3\n";
     let mut reader = RowReader::new(rows.as_bytes(), "b.csv", &splits.preprocessing).unwrap();
     reader.keep(&["x".to_owned()]).unwrap();

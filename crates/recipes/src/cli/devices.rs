@@ -17,8 +17,8 @@ use crate::{
 /// The arguments of `recipes devices`.
 #[derive(Debug, Args)]
 pub(super) struct DevicesArguments {
-    /// Measure the peak speed of the usable device; takes a few seconds. Runs then report what
-    /// percentage of it they reach
+    /// Measure the peak speed of the usable device; takes a few seconds, on a slow one minutes. Runs then
+    /// report what percentage of it they reach
     #[arg(long)]
     bench: bool,
 }
@@ -54,7 +54,10 @@ pub(super) fn run(
 fn text(line: &Line) -> String {
     let DeviceReport { backend, name, reason, kernels, .. } = &line.device;
     let state = match reason {
-        None => format!("usable: {name}"),
+        None => match device::caution(name) {
+            Some(caution) => format!("usable: {name}\n{:<8} {caution}", ""),
+            None => format!("usable: {name}"),
+        },
         Some(reason) => format!("not usable: {reason}"),
     };
     let peaks = line.peaks.as_ref().map(|peaks| {

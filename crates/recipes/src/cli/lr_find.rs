@@ -296,6 +296,9 @@ mod tests {
         let found = ["optimizer.learning_rate=1e-2".to_owned()];
         let command = " --set data.size=8 --set optimizer.learning_rate=1e-2";
         assert_eq!(as_arguments(&given, &found), command);
+        let both = "optimizer={learning_rate=0.1,momentum=0.9}".to_owned();
+        let command = as_arguments(&[both], &found);
+        assert!(command.contains("momentum=0.9}' --set optimizer.learning_rate=1e-2"), "{command}");
     }
 
     #[test]

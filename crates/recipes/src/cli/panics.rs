@@ -127,7 +127,7 @@ mod tests {
         let room = "the device is out of memory: it had no room for";
         assert_eq!(told("IoError(BufferTooBig { size: 9 })"), format!("{room} 9 bytes"));
         let refusal = "can't allocate buffer of size: 2595840000, at server.rs:270:43";
-        assert_eq!(told(refusal), format!("{room} 2595840000 bytes"));
+        assert_eq!(told(refusal), format!("{room} 2.6 GB"));
         let code = "CUDA_ERROR_OUT_OF_MEMORY";
         assert_eq!(told(code), format!("the device is out of memory: {code}"));
     }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use backend::{Precision, device};
+use backend::{Precision, Selected, device};
 use serde::Serialize;
 
 use super::{
@@ -13,6 +13,7 @@ use super::{
 use crate::{
     Failure,
     chart::{Chart, Line},
+    config::refuse_unsupported,
     console::{Console, ProgressMode},
     memory::MemoryBytes,
     numbers::{counted, duration, grouped, significant, size},
@@ -74,9 +75,11 @@ pub(super) fn run(
     }
     let (recipe, layers) = recipe_and_layers(&arguments.recipe, &arguments.settings)?;
     let mut console = Console::new(progress);
-    let plan = (recipe.plan)(layers, &mut console.progress())?;
-
+    // What lies on the device depends on how large a tensor that takes.
     let (opened, device) = device::open()?;
+    let plan = (recipe.plan)(layers, &mut console.progress())?;
+    refuse_unsupported::<Selected>(plan.precision, &opened)?;
+
     let peaks = match arguments.bench {
         true => Some(peaks::measure(&opened, &device, &console)),
         false => known_peaks(&device),

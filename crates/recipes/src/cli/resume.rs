@@ -19,7 +19,7 @@ use super::{
     train::{Ended, describe, or_resume, tell_interruption},
 };
 use crate::{
-    Failure, Start, Summary,
+    ExitCode, Failure, Start, Summary,
     config::SettingsLayer,
     console::{Console, ProgressMode},
     initial_weights::refuse_others,
@@ -27,7 +27,7 @@ use crate::{
     record::{Record, Standing, config_of},
     registry,
     report::stable,
-    run_directory::{CHECKPOINTS, model_hash, refuse_if_in_use},
+    run_directory::{CHECKPOINTS, CONFIG, model_hash, refuse_if_in_use},
     settings::longer,
     shell::command,
     summary::of_finished,
@@ -85,7 +85,8 @@ pub(super) fn run(
     };
     let ended = caught(|| (recipe.train)(layers, start))
         .map_err(|failure| if console.has_begun() { failure } else { or_moved(directory, failure) })
-        .map_err(|failure| or_resume(failure, directory, &console));
+        .map_err(|failure| or_resume(failure, directory, &console))
+        .map_err(|failure| or_anew(failure, directory));
     if group.leads() {
         write_at_the_end(directory, &ended, &mut console);
     }
@@ -100,6 +101,17 @@ pub(super) fn run(
         }
     }
     output.result(&ended, |ended| describe(&ended.summary, directory, false))
+}
+
+/// The failure, with how to set what a run that resumes cannot change, if the device is not up to that.
+fn or_anew(failure: Failure, directory: &Path) -> Failure {
+    match failure.exit_code {
+        ExitCode::Device => failure.or(&format!(
+            "a run that resumes keeps its settings; to begin another: {} --set KEY=VALUE",
+            command("train", &directory.join(CONFIG))
+        )),
+        _ => failure,
+    }
 }
 
 /// The run's settings, those of its files that have moved, and the arguments of `--set`. The first

@@ -23,7 +23,7 @@ use crate::{
     ExitCode, Failure, Start, Summary,
     config::SettingsLayer,
     console::{Console, ProgressMode},
-    numbers::{counted, duration, grouped, listed},
+    numbers::{counted, duration, listed, rate},
     paths,
     record::Record,
     registry::{self, DEFAULT, Recipe},
@@ -246,7 +246,7 @@ pub(super) fn describe(summary: &Summary, directory: &Path, is_default: bool) ->
         counted(summary.steps, "step"),
         duration(summary.seconds),
         duration(summary.seconds_training),
-        grouped(summary.samples_per_second()),
+        rate(summary.samples_per_second()),
         summary.device,
         if summary.ranks > 1 { format!(", {} ranks", summary.ranks) } else { String::new() },
     );

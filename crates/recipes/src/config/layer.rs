@@ -98,12 +98,15 @@ impl SettingsLayer {
         Some(node.text().map_or_else(|| node.value.to_string(), ToOwned::to_owned))
     }
 
-    /// The key of a layer of one setting, as `--set` takes it; none where it cannot be read.
+    /// The key that an argument of `--set` sets, which is a table's where it sets several of that; none where
+    /// it cannot be read.
     pub(crate) fn key(&self) -> Option<String> {
         let (name, mut node) = self.table.0.first_key_value()?;
         let mut key = toml_key(name).into_owned();
-        while let Value::Table(inner) = &node.value {
-            let (name, below) = inner.0.first_key_value()?;
+        while let Value::Table(inner) = &node.value
+            && inner.0.len() == 1
+            && let Some((name, below)) = inner.0.first_key_value()
+        {
             key = format!("{key}.{}", toml_key(name));
             node = below;
         }

@@ -78,6 +78,7 @@ pub(crate) use self::{
     problem::{DEVICE, is_device, usual_choice, usual_name},
     schema::{
         FOLDER_SIDE, SYNTHETIC_IMAGE_KEYS, SYNTHETIC_TABLE_KEYS, check_dropout, check_widths,
+        refuse_unsupported,
     },
 };
 

@@ -103,8 +103,8 @@ pub(crate) fn is_device(word: &str) -> bool {
 }
 
 /// What to do instead of setting a device.
-pub(crate) const DEVICE: &str = "the device is chosen when the program is built, as with `--features cuda`; see \
-     `recipes devices`";
+pub(crate) const DEVICE: &str = "the device is chosen when the program is built, as with `--features cuda`, and \
+     one of several GPUs by `CUDA_VISIBLE_DEVICES` or `CUBECL_WGPU_DEFAULT_DEVICE`; see `recipes devices`";
 
 /// In what the key of another program that [`usual_name`] gives for `word` differs from it.
 pub(crate) fn difference(word: &str) -> &'static str {

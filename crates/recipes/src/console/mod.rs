@@ -9,12 +9,13 @@ use std::{
     time::{Duration, Instant},
 };
 
+use backend::device::COMPUTES_AT_ONCE;
 use indicatif::ProgressBar;
-use training::{Event, Metrics, Observer, Pace, StepReport};
+use training::{Event, Metrics, Observer, Pace, StepReport, TUNING_UPDATES};
 
 use self::bar::{bar, bar_style, fitting, preparation_bar, room, width};
 use crate::{
-    numbers::{duration, grouped, listed, rounded, significant, size},
+    numbers::{duration, grouped, listed, rate, rounded, significant, size},
     report::Verdict,
 };
 
@@ -61,6 +62,8 @@ pub(crate) struct Console {
     validation: Option<Metrics>,
     validates_long: bool, // or perhaps, before it was seen
     preparation: Option<ProgressBar>,
+    /// From when and from which step on the time left is estimated: on a GPU the first steps tune kernels.
+    settled: Option<(Instant, u64)>,
 }
 
 enum View {
@@ -102,6 +105,7 @@ impl Console {
             validation: None,
             validates_long: true,
             preparation: None,
+            settled: None,
         }
     }
 
@@ -159,10 +163,26 @@ impl Console {
 
     /// `0.2 s elapsed, 0.8 s left`
     fn times(&self, step: u64) -> String {
-        let elapsed = self.began.elapsed().as_secs_f64();
-        let done = step.saturating_sub(self.first_step).max(1) as f64;
-        let left = elapsed / done * self.steps.saturating_sub(step) as f64;
-        format!("{} elapsed, {} left", duration(elapsed), duration(left))
+        let elapsed = duration(self.began.elapsed().as_secs_f64());
+        match self.settled {
+            Some((since, first)) if step > first => {
+                let of_each = since.elapsed().as_secs_f64() / (step - first) as f64;
+                let left = of_each * self.steps.saturating_sub(step) as f64;
+                format!("{elapsed} elapsed, {} left", duration(left))
+            }
+            _ => format!("{elapsed} elapsed"),
+        }
+    }
+
+    /// Begins to estimate the time left, if it can be by now.
+    fn settle(&mut self, step: u64) {
+        let tuning = if COMPUTES_AT_ONCE { 0 } else { TUNING_UPDATES };
+        if self.settled.is_none() && step >= self.first_step + tuning {
+            self.settled = Some((Instant::now(), step));
+            if let View::Bar(bar) = &self.view {
+                bar.reset_eta();
+            }
+        }
     }
 
     fn on_start(&mut self, epochs: usize, steps: u64, first_step: u64) {
@@ -174,12 +194,14 @@ impl Console {
             bar.set_position(first_step);
             bar.set_message("starting");
             bar.reset_elapsed();
-            bar.reset_eta();
         }
+        self.settled = None;
+        self.settle(first_step);
     }
 
     /// Between two log intervals only the place is known.
     fn on_progress(&mut self, epoch: usize, step: u64) {
+        self.settle(step);
         let wait = if self.told_position { POSITION_EVERY } else { STATUS_EVERY };
         match &self.view {
             View::Bar(bar) => {
@@ -201,13 +223,14 @@ impl Console {
     }
 
     fn move_to(&self, bar: &ProgressBar, step: u64) {
-        if bar.position() == self.first_step {
+        if self.settled.is_some_and(|(_, first)| step > first && bar.position() <= first) {
             bar.set_style(bar_style("{eta} left, "));
         }
         bar.set_position(step);
     }
 
     fn on_step(&mut self, last: StepReport) {
+        self.settle(last.step);
         (self.last_step, self.last_report) = (Some(last), Instant::now());
         match &self.view {
             View::Bar(bar) => {
@@ -375,7 +398,7 @@ fn speed(pace: Pace) -> String {
     let peak = pace.percent_of_peak.map(|percent| format!(", {percent:.0} % of peak"));
     let memory = pace.memory_bytes.map(|bytes| format!(", {}", size(bytes as f64)));
     let [peak, memory] = [peak, memory].map(Option::unwrap_or_default);
-    format!("{} samples/s{peak}{memory}", grouped(pace.samples_per_second))
+    format!("{} samples/s{peak}{memory}", rate(pace.samples_per_second))
 }
 
 /// Text whose control characters are escaped, since names of files and classes may have any; its

@@ -1,7 +1,7 @@
 //! The facts that stand below the verdict.
 
 use crate::{
-    numbers::{counted, duration, grouped, size},
+    numbers::{counted, duration, grouped, rate, size},
     record::Record,
     registry::{self, Task},
 };
@@ -39,7 +39,7 @@ pub(super) fn facts(record: &Record) -> Vec<(&'static str, String)> {
         facts.extend([
             ("parameters", parameters),
             (seen, grouped(summary.samples)),
-            (a_second, grouped(summary.samples_per_second())),
+            (a_second, rate(summary.samples_per_second())),
             ("time", duration(summary.seconds)),
         ]);
     }

@@ -124,7 +124,8 @@ fn a_run_without_a_checkpoint_starts_and_a_finished_one_says_so() {
     folder.run("train mlp --set training.epochs=3 --seed 5 --run-dir first").succeeded();
     fs::create_dir(folder.path("second")).unwrap();
     folder.write("second/config.toml", folder.read("first/config.toml"));
-    folder.run("resume second").succeeded();
+    let told = folder.run("resume second").succeeded().stderr;
+    assert!(told.contains("note: the run had no checkpoint to resume from"), "{told}");
     assert_eq!(outcome(&folder, "first"), outcome(&folder, "second"));
 
     let before = folder.read("second/summary.json");

@@ -126,9 +126,10 @@ impl Key {
         outputs.min(inputs) >= MANY && winograd::takes(self.maps, self.weight, self.moves)
     }
 
-    /// Whether it may pay to do so with few tiles at a time.
+    /// Whether it may pay to do so with few tiles at a time: neither all nor a hundredth of them.
     fn has_many_tiles(&self) -> bool {
-        self.has_many_channels() && winograd::bytes(self.maps, self.weight) > winograd::CACHED
+        let bytes = winograd::bytes(self.maps, self.weight);
+        self.has_many_channels() && (1..=100).contains(&(bytes / winograd::CACHED))
     }
 }
 
@@ -331,7 +332,8 @@ mod tests {
             let key = Key { maps, weight, moves, bias: true, accelerator: false };
             [key.has_many_channels(), key.has_many_tiles()]
         };
-        assert_eq!(tried([256, 256, 256], 64), [true, true]);
+        assert_eq!(tried([8, 256, 256], 64), [true, true], "1 GiB");
+        assert_eq!(tried([256, 256, 256], 64), [true, false], "32 GiB");
         assert_eq!(tried([4, 16, 16], 64), [true, false], "2 MiB");
         assert_eq!(tried([256, 256, 256], 32), [false, false], "few channels");
         // 2^31 numbers, and more where they are padded.

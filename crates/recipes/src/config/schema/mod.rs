@@ -24,6 +24,7 @@ pub(crate) use self::{
     dense_layers::{check_dropout, check_widths},
     image_data::{FOLDER_SIDE, SYNTHETIC_KEYS as SYNTHETIC_IMAGE_KEYS},
     table_data::SYNTHETIC_KEYS as SYNTHETIC_TABLE_KEYS,
+    training::refuse_unsupported,
 };
 pub use self::{
     image_data::{ImageData, ImageOrigin, Normalise},

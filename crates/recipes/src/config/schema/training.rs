@@ -85,24 +85,7 @@ impl Training {
     ///
     /// Where the device does not support the precision.
     pub(crate) fn choose_arithmetic<B: Backend>(&self, device: &B::Device) -> Result<(), Failure> {
-        if !self.precision.is_supported::<B>(device) {
-            let here = if Precision::F16.is_supported::<B>(device) {
-                "\"f16\" or \"f32\""
-            } else {
-                "\"f32\""
-            };
-            return Err(Failure::new(
-                ExitCode::Device,
-                format!(
-                    "`training.precision = \"{precision}\"`: the device of the backend `{NAME}` does \
-                     not support {precision}",
-                    precision = self.precision
-                ),
-                format!(
-                    "set `training.precision` to {here}, or train on an NVIDIA GPU with `--features cuda`"
-                ),
-            ));
-        }
+        refuse_unsupported::<B>(self.precision, device)?;
         backend::set_arithmetic(self.arithmetic);
         backend::set_precision(self.precision);
         device::advise_on_memory(self.advice_on_memory());
@@ -125,6 +108,30 @@ impl Training {
         };
         [before, within]
     }
+}
+
+/// Refuses a precision that the device does not support.
+pub(crate) fn refuse_unsupported<B: Backend>(
+    precision: Precision,
+    device: &B::Device,
+) -> Result<(), Failure> {
+    if precision.is_supported::<B>(device) {
+        return Ok(());
+    }
+    let here = match Precision::F16.is_supported::<B>(device) {
+        true => "\"f16\" or \"f32\"",
+        false => "\"f32\"",
+    };
+    Err(Failure::new(
+        ExitCode::Device,
+        format!(
+            "`training.precision = \"{precision}\"`: the device of the backend `{NAME}` does not support \
+             {precision}"
+        ),
+        format!(
+            "set `training.precision` to {here}, or train on an NVIDIA GPU with `--features cuda`"
+        ),
+    ))
 }
 
 impl Check for Training {

@@ -46,7 +46,8 @@ fn unknown_keys_name_the_key_that_was_meant() {
         sets(&["training.device=cuda"]),
         &[
             "unknown key `training.device`, in --set training.device=cuda",
-            "help: the device is chosen when the program is built, as with `--features cuda`; see `recipes devices`",
+            "help: the device is chosen when the program is built, as with `--features cuda`, and one of \
+             several GPUs by `CUDA_VISIBLE_DEVICES` or `CUBECL_WGPU_DEFAULT_DEVICE`; see `recipes devices`",
         ],
     );
     refuses(
