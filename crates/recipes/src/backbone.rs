@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use backend::device::largest_tensor_bytes;
 use data::Residency;
 use models::{HeadConfig, VggConfig};
 use serde::{Deserialize, Serialize};
@@ -9,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Failure,
     config::{Check, Checker, check_dropout, check_widths},
+    numbers::{grouped, size},
 };
 
 /// Features up to this size in all are kept, unless the user says otherwise.
@@ -179,15 +181,20 @@ impl Model {
         if values > self.most_kept {
             return false;
         }
-        let fits = residency == Residency::Device || bytes <= MOST_KEPT_BYTES;
-        if !fits {
-            notes.push(format!(
-                "the features of {images} images would take {:.1} GB, so each epoch computes them \
-                 again; `data.residency = \"device\"` keeps them on the device all the same",
-                bytes as f64 / 1e9
-            ));
-        }
-        fits
+        let would_take = format!("the features of {} images would take", grouped(images));
+        let size = size(bytes as f64);
+        let again = match largest_tensor_bytes().filter(|&most| bytes as u64 > most) {
+            Some(_) => {
+                ", and the device takes no tensor so large, so each epoch computes them again"
+            }
+            None if residency == Residency::Device || bytes <= MOST_KEPT_BYTES => return true,
+            None => {
+                ", so each epoch computes them again; `data.residency = \"device\"` keeps them on the \
+                 device all the same"
+            }
+        };
+        notes.push(format!("{would_take} {size}{again}"));
+        false
     }
 
     /// What the user should know of features that are kept, where images are to stay on the host.

@@ -35,7 +35,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
             return Ok(());
         }
         self.check_finite()?; // waits for the device
-        let task = "first updates, which tune kernels and may take minutes".to_owned();
+        let task = "first updates, which compile kernels and may tune them for minutes".to_owned();
         let [done, of] = [done, of].map(|updates| updates as usize);
         self.tell(&Event::Preparation { task, done, of })
     }
