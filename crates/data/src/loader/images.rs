@@ -191,3 +191,20 @@ fn read_all(source: &dyn ImageSource, images: usize) -> Result<Vec<u8>, DataErro
     all.try_for_each(|(image, pixels)| read_contained(source, image, pixels))?;
     Ok(pixels)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_split_lies_on_the_device_by_its_size_unless_the_user_says_otherwise() {
+        let auto = |images, bytes| Residency::Auto.is_on_device(images, bytes);
+        assert!(auto(1000, 784) && !auto(1 << 11, 1 << 20));
+        assert!(auto(1 << 20, 4) && !auto(1 << 29, 1), "a byte may take a word");
+        if let Some(most) = device::largest_tensor_bytes() {
+            assert!(!auto(1, most as usize + 1));
+        }
+        assert!(Residency::Device.is_on_device(1 << 11, 1 << 20));
+        assert!(!Residency::Host.is_on_device(1, 1));
+    }
+}

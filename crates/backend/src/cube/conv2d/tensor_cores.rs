@@ -126,7 +126,7 @@ impl Key {
         outputs.min(inputs) >= MANY && winograd::takes(self.maps, self.weight, self.moves)
     }
 
-    /// Whether it may pay to do so with few tiles at a time: neither all nor a hundredth of them.
+    /// Whether it may pay to do so with few tiles at a time, where these are not all and at least a hundredth.
     fn has_many_tiles(&self) -> bool {
         let bytes = winograd::bytes(self.maps, self.weight);
         self.has_many_channels() && (1..=100).contains(&(bytes / winograd::CACHED))
