@@ -311,7 +311,10 @@ fn more_classes_than_a_network_could_tell_apart_are_refused() {
     let place = folder(&files);
     let options = NpyOptions { task: Some(Task::Multiclass), ..options(place.path()) };
     let error = read_npy(&options, 0).unwrap_err().to_string();
-    assert!(error.ends_with("has 1,001 different values, and there may be 1,000 classes"), "{error}");
+    assert!(
+        error.ends_with("has 1,001 different values, and there may be 1,000 classes"),
+        "{error}"
+    );
 }
 
 #[test]

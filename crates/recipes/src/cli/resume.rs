@@ -103,15 +103,17 @@ pub(super) fn run(
     output.result(&ended, |ended| describe(&ended.summary, directory, false))
 }
 
-/// The failure, with how to set what a run that resumes cannot change, if the device is not up to that.
+/// The failure, with how to follow its help if the device is not up to settings that a run keeps when it
+/// resumes.
 fn or_anew(failure: Failure, directory: &Path) -> Failure {
-    match failure.exit_code {
-        ExitCode::Device => failure.or(&format!(
-            "a run that resumes keeps its settings; to begin another: {} --set KEY=VALUE",
-            command("train", &directory.join(CONFIG))
-        )),
-        _ => failure,
+    let help = failure.problems.last().and_then(|problem| problem.help.as_deref());
+    if failure.exit_code != ExitCode::Device || !help.unwrap_or_default().contains("`training.") {
+        return failure;
     }
+    failure.or(&format!(
+        "a run that resumes keeps its settings; to begin another: {} --set KEY=VALUE",
+        command("train", &directory.join(CONFIG))
+    ))
 }
 
 /// The run's settings, those of its files that have moved, and the arguments of `--set`. The first
@@ -206,5 +208,23 @@ fn note_outdated(directory: &Path, file: &str, format: &str) {
             path.display(),
             command("export", directory)
         ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_run_keeps_is_to_be_set_for_another() {
+        let help = |code, help: &str| {
+            let failure = or_anew(Failure::new(code, "no room", help), Path::new("runs/a"));
+            failure.problems[0].help.clone().unwrap()
+        };
+        let lower = "lower `training.batch_size`";
+        let another = "recipes train runs/a/config.toml --set KEY=VALUE";
+        assert!(help(ExitCode::Device, lower).ends_with(another));
+        assert_eq!(help(ExitCode::Usage, lower), lower);
+        assert_eq!(help(ExitCode::Device, "install the driver"), "install the driver");
     }
 }
