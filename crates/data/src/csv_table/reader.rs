@@ -253,13 +253,9 @@ impl<'a> CsvReader<'a> {
     }
 
     fn next_of_any_length(&mut self) -> Result<Option<Row>, DataError> {
-        let next = match self.ahead.pop_front() {
-            Some(next) => next,
-            None => match self.read()? {
-                Some(next) => next,
-                None => return Ok(None),
-            },
-        };
+        let ahead = self.ahead.pop_front();
+        let next = if ahead.is_some() { ahead } else { self.read()? };
+        let Some(next) = next else { return Ok(None) };
         self.blank_rows.extend(next.blank_above);
         next.row.map(Some)
     }

@@ -30,13 +30,11 @@ impl MarkInUse {
         Self { mark: Mark::new(text), with_comma, is_used: false }
     }
 
-    fn is_in(&mut self, cell: &str, has_decimal_comma: bool) -> bool {
-        let is_in = match has_decimal_comma {
-            true => {
-                let read = with_point(cell);
-                cell == self.mark.text || self.with_comma.is_in(read.as_deref().unwrap_or(cell))
-            }
-            false => self.mark.is_in(cell),
+    /// - `read`: what the cell is read as, where numbers have a decimal comma
+    fn is_in(&mut self, cell: &str, read: Option<&str>) -> bool {
+        let is_in = match read {
+            Some(read) => cell == self.mark.text || self.with_comma.is_in(read),
+            None => self.mark.is_in(cell),
         };
         self.is_used |= is_in;
         is_in
@@ -85,7 +83,10 @@ impl Row {
     /// - `commas`: whether the numbers of each column have a decimal comma
     pub(super) fn clear(&mut self, marks: &mut [MarkInUse], commas: &[bool]) {
         let is_marked = |(column, cell): (usize, &str)| {
-            marks.iter_mut().any(|mark| mark.is_in(cell.trim(), is(commas, column)))
+            let cell = cell.trim();
+            let read = || with_point(cell).unwrap_or_else(|| cell.to_owned());
+            let read = is(commas, column).then(read);
+            marks.iter_mut().any(|mark| mark.is_in(cell, read.as_deref()))
         };
         let marked: Vec<bool> = self.cells.iter().enumerate().map(is_marked).collect();
         if marked.contains(&true) {
