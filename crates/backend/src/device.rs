@@ -24,7 +24,9 @@ pub use self::{
     allocator::{
         Allocator, advice_on_memory, advise_on_memory, remove_without_memory, steps_begin,
     },
-    capacity::{largest_tensor_bytes, memory_bytes, memory_in_use, peak_process_memory},
+    capacity::{
+        largest_tensor_bytes, memory_bytes, memory_in_use, peak_process_memory, takes_tensor_of,
+    },
 };
 use crate::{NAME, Selected, Share};
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use backend::device::largest_tensor_bytes;
+use backend::device::takes_tensor_of;
 use data::Residency;
 use models::{HeadConfig, VggConfig};
 use serde::{Deserialize, Serialize};
@@ -183,15 +183,13 @@ impl Model {
         }
         let would_take = format!("the features of {} images would take", grouped(images));
         let size = size(bytes as f64);
-        let again = match largest_tensor_bytes().filter(|&most| bytes as u64 > most) {
-            Some(_) => {
-                ", and the device takes no tensor so large, so each epoch computes them again"
-            }
-            None if residency == Residency::Device || bytes <= MOST_KEPT_BYTES => return true,
-            None => {
-                ", so each epoch computes them again; `data.residency = \"device\"` keeps them on the \
-                 device all the same"
-            }
+        let again = if !takes_tensor_of(bytes) {
+            ", and the device takes no tensor so large, so each epoch computes them again"
+        } else if residency == Residency::Device || bytes <= MOST_KEPT_BYTES {
+            return true;
+        } else {
+            ", so each epoch computes them again; `data.residency = \"device\"` keeps them on the device \
+             all the same"
         };
         notes.push(format!("{would_take} {size}{again}"));
         false

@@ -32,6 +32,11 @@ pub fn largest_tensor_bytes() -> Option<u64> {
     Some(client().properties().memory.max_page_size)
 }
 
+/// Whether the device takes a tensor of so many bytes, if there is memory for it.
+pub fn takes_tensor_of(bytes: usize) -> bool {
+    largest_tensor_bytes().is_none_or(|most| bytes as u64 <= most)
+}
+
 #[cfg(feature = "cuda")]
 type Gpu = burn_cubecl::cubecl::cuda::CudaRuntime;
 #[cfg(all(feature = "wgpu", not(feature = "cuda")))]

@@ -44,8 +44,7 @@ impl Residency {
             Self::Auto => {
                 // Some devices keep them in words.
                 let bytes = images.saturating_mul(bytes.next_multiple_of(4));
-                let most = device::largest_tensor_bytes().unwrap_or(u64::MAX);
-                bytes <= MOST_RESIDENT_BYTES && bytes as u64 <= most
+                bytes <= MOST_RESIDENT_BYTES && device::takes_tensor_of(bytes)
             }
         }
     }
