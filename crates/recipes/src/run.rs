@@ -262,6 +262,7 @@ impl Run<'_> {
             seconds: self.files.as_ref().map_or(0.0, RunDirectory::seconds_before)
                 + self.start.began.elapsed().as_secs_f64(),
             seconds_training: trained.seconds_training,
+            tuning: trained.tuning,
             seconds_measuring: validating.map(|seconds| self.seconds_preparing + seconds),
             train: Metrics::from([("loss".to_owned(), trained.train_loss)]),
             validation: trained.validation,

@@ -3,7 +3,7 @@
 use std::{iter, path::Path};
 
 use serde::{Deserialize, Deserializer, Serialize};
-use training::{Best, EndStatus, Measured, Metrics};
+use training::{Best, EndStatus, Measured, Metrics, Tuning};
 
 use crate::{Failure, record::json_of, run_directory::SUMMARY};
 
@@ -36,6 +36,9 @@ pub struct Summary {
     pub seconds: f64,
     /// Seconds of training steps, waiting for data and logging included.
     pub seconds_training: f64,
+    /// The part of them in which a GPU tuned.
+    #[serde(default, skip_serializing_if = "Tuning::is_none")]
+    pub tuning: Tuning,
     /// Seconds for reading the data and validating once, if known: the cost of evaluating the model
     /// again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -77,9 +80,10 @@ impl Summary {
         iter::once(("train", &self.train)).chain(held_out)
     }
 
-    /// While it trained.
+    /// While it trained, and did not tune.
     pub(crate) fn samples_per_second(&self) -> f64 {
-        self.samples as f64 / self.seconds_training.max(1e-9)
+        let (samples, seconds) = self.tuning.left_out_of(self.samples, self.seconds_training);
+        samples as f64 / seconds.max(1e-9)
     }
 }
 
@@ -124,6 +128,14 @@ mod tests {
     use std::fs;
 
     use super::*;
+
+    #[test]
+    fn a_run_that_tuned_is_as_fast_as_its_other_updates() {
+        let tuning = serde_json::json!({"samples": 100, "seconds": 9.0});
+        assert_eq!(example(&serde_json::json!({})).samples_per_second(), 100.0);
+        let tuned = example(&serde_json::json!({"tuning": tuning}));
+        assert_eq!(tuned.samples_per_second(), 900.0);
+    }
 
     #[test]
     fn what_is_not_finite_is_written_and_read_again() {

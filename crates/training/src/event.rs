@@ -83,7 +83,7 @@ pub enum Event {
         validation: Option<Metrics>,
         /// The learning rate of the last step.
         learning_rate: f64,
-        /// Seconds of training in this epoch, validation excluded.
+        /// Seconds of training in this epoch, without validation and [`Tuning`](crate::Tuning).
         seconds: f64,
         /// Those of validation.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -163,7 +163,8 @@ pub struct StepReport {
     pub pace: Pace,
 }
 
-/// How fast training went over a span of steps, and what took the time.
+/// How fast training went over a span of steps, and what took the time, without
+/// [`Tuning`](crate::Tuning) where there were other steps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Pace {
     /// Training samples per second.

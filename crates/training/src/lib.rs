@@ -99,6 +99,7 @@ pub use crate::{
     group::{Group, GroupError},
     monitor::Monitor,
     optimizer::{OptimizerConfig, OptimizerKind},
+    progress::Tuning,
     schedule::{RunLength, ScheduleConfig, ScheduleKind},
     trainer::{TUNING_UPDATES, Trained, Trainer},
 };

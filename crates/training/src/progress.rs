@@ -101,14 +101,49 @@ impl std::ops::AddAssign for Spent {
     }
 }
 
+/// The first updates of a process on a GPU, which compile and tune kernels, and of which no later one is
+/// to be expected so slow. On a CPU there are none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Tuning {
+    /// Their samples.
+    pub samples: u64,
+    /// Their seconds of training.
+    pub seconds: f64,
+}
+
+impl Tuning {
+    /// Whether there are none.
+    pub fn is_none(&self) -> bool {
+        self.samples == 0
+    }
+
+    /// The samples and seconds of the other updates of a span; of all where there are no others.
+    pub fn left_out_of(self, samples: u64, seconds: f64) -> (u64, f64) {
+        match samples.saturating_sub(self.samples) {
+            0 => (samples, seconds),
+            others => (others, seconds - self.seconds),
+        }
+    }
+}
+
+impl std::ops::AddAssign for Tuning {
+    fn add_assign(&mut self, other: Self) {
+        self.samples += other.samples;
+        self.seconds += other.seconds;
+    }
+}
+
 /// Sums over a span of steps: a log interval, or an epoch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Span {
     /// The clock's seconds when the span began.
     pub(crate) since: f64,
     pub(crate) samples: u64,
+    #[serde(default)]
+    pub(crate) tuning: Tuning,
     #[serde(with = "lossless")]
     pub(crate) loss_sum: f64,
+    /// Without tuning.
     #[serde(flatten)]
     pub(crate) spent: Spent,
 }
@@ -123,10 +158,21 @@ impl Span {
         self.loss_sum / self.samples as f64
     }
 
+    /// The samples and seconds until `now`, without those of tuning.
+    fn timed(&self, now: f64) -> (u64, f64) {
+        self.tuning.left_out_of(self.samples, now - self.since)
+    }
+
+    /// Seconds until `now`, without those of tuning.
+    pub(crate) fn seconds(&self, now: f64) -> f64 {
+        self.timed(now).1
+    }
+
     /// The speed until `now`, and what took the time.
     pub(crate) fn pace(&self, now: f64, work: Option<Work>) -> Pace {
-        let seconds = (now - self.since).max(1e-9);
-        let samples_per_second = self.samples as f64 / seconds;
+        let (samples, seconds) = self.timed(now);
+        let seconds = seconds.max(1e-9);
+        let samples_per_second = samples as f64 / seconds;
         let communication = self.spent.communication;
         let computing = device::COMPUTES_AT_ONCE.then_some(Shares {
             forward: self.spent.forward / seconds,
@@ -167,7 +213,8 @@ mod tests {
     fn a_pace_is_of_the_whole_span() {
         let spent =
             Spent { waited: 1.0, forward: 2.0, backward: 4.0, update: 0.5, communication: 2.5 };
-        let span = Span { since: 10.0, samples: 300, loss_sum: 150.0, spent };
+        let tuning = Tuning::default();
+        let span = Span { since: 10.0, samples: 300, tuning, loss_sum: 150.0, spent };
         let work = Work { multiply_adds_per_sample: 2e6, peak_per_second: 1e8 };
         let pace = span.pace(20.0, Some(work));
         assert_eq!((pace.samples_per_second, pace.data_wait), (30.0, 0.1));
@@ -176,5 +223,14 @@ mod tests {
             assert_eq!((shares.forward, shares.backward, shares.update), (0.2, 0.4, 0.05));
         }
         assert_eq!(span.pace(20.0, None).percent_of_peak, None);
+    }
+
+    #[test]
+    fn the_updates_that_tune_are_left_out_of_the_pace() {
+        let tuning = Tuning { samples: 96, seconds: 9.0 };
+        let mut span = Span { since: 10.0, samples: 296, tuning, ..Span::default() };
+        assert_eq!((span.pace(20.0, None).samples_per_second, span.seconds(20.0)), (200.0, 1.0));
+        span.samples = 96; // nothing else is known
+        assert_eq!((span.pace(22.0, None).samples_per_second, span.seconds(22.0)), (8.0, 12.0));
     }
 }

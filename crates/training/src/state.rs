@@ -17,7 +17,7 @@ use crate::{
     optimizer::Slots,
     parameters::Parameter,
     patience::Patience,
-    progress::{Span, Spent},
+    progress::{Span, Spent, Tuning},
     schedule::Plateau,
 };
 
@@ -83,6 +83,8 @@ pub(crate) struct Record {
     pub(crate) epoch: Span,
     /// Seconds of training.
     pub(crate) seconds: f64,
+    #[serde(default)]
+    pub(crate) tuning: Tuning,
     /// The last measurement.
     pub(crate) validation: Option<Measured>,
     /// The best epoch, and all that was measured then.
@@ -316,6 +318,15 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
         self.interval_loss = self.interval_loss.zeros_like();
         for span in [&mut self.record.interval, &mut self.record.epoch] {
             span.loss_sum += loss;
+        }
+    }
+
+    /// Records that the last update tuned, which with its batch took that long.
+    pub(crate) fn tuned(&mut self, seconds: f64) {
+        let record = &mut self.record;
+        let tuning = Tuning { samples: record.update_samples as u64, seconds };
+        for sum in [&mut record.tuning, &mut record.interval.tuning, &mut record.epoch.tuning] {
+            *sum += tuning;
         }
     }
 

@@ -1,6 +1,6 @@
 //! Training by a recipe, from its settings to its summary.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context, anyhow, bail};
 use backend::device;
@@ -140,8 +140,7 @@ impl Work for Train {
         }
         let (units, seconds) = match self.job.unit {
             Unit::Step if ON_GPU => {
-                let warm = heard.tuned.context("the run did not report its first updates")?;
-                let timed = summary.seconds_training - warm.as_secs_f64();
+                let timed = summary.seconds_training - summary.tuning.seconds;
                 (summary.steps, timed / summary.steps.saturating_sub(WARM).max(1) as f64)
             }
             Unit::Step => (summary.steps, summary.seconds_training / summary.steps as f64),
@@ -182,11 +181,6 @@ struct Heard {
     goal: Option<(f64, Stop)>,
     /// Seconds from the start of training to the goal.
     reached: Option<f64>,
-    /// When the last preparation began.
-    preparing: Option<Instant>,
-    /// How long the last preparation took: on a GPU that of the first updates, which the trainer
-    /// reports once the device has made them.
-    tuned: Option<Duration>,
     /// Updates made by the end of the last epoch.
     steps: u64,
     /// Seconds of the epochs that began after the first updates.
@@ -214,14 +208,6 @@ impl Observer for Heard {
                 }
             }
             Event::Start { .. } => self.began = Some(Instant::now()),
-            // Before the first update the trainer reports that none is done.
-            Event::Preparation { done, of, .. } if self.began.is_some() && self.tuned.is_none() => {
-                if *done == 0 {
-                    self.preparing = Some(Instant::now());
-                } else if done == of {
-                    self.tuned = self.preparing.map(|began| began.elapsed());
-                }
-            }
             Event::Epoch { pace, validation, step, seconds, .. } => {
                 if !(0..WARM).contains(&self.steps) {
                     self.epochs.push(*seconds);

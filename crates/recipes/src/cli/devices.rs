@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::output::Output;
 use crate::{
-    Failure,
+    ExitCode, Failure,
     console::{Console, ProgressMode},
     peaks,
 };
@@ -48,7 +48,12 @@ pub(super) fn run(
         Ok::<_, Failure>(Line { device, peaks })
     };
     let lines = device::list().into_iter().map(line).collect::<Result<Vec<_>, _>>()?;
-    output.result(&lines, |lines| lines.iter().map(text).collect())
+    output.result(&lines, |lines| lines.iter().map(text).collect())?;
+    if lines.iter().any(|line| line.device.usable) {
+        return Ok(());
+    }
+    // Why not was printed with each device.
+    Err(Failure { exit_code: ExitCode::Device, problems: Vec::new() })
 }
 
 fn text(line: &Line) -> String {

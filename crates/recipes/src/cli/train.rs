@@ -240,8 +240,12 @@ fn is_file(named: &str) -> bool {
 
 pub(super) fn describe(summary: &Summary, directory: &Path, is_default: bool) -> String {
     let shown = directory.display();
+    let tuning = match summary.tuning.is_none() {
+        true => String::new(),
+        false => format!(" after {} of tuning", duration(summary.tuning.seconds)),
+    };
     let mut text = format!(
-        "trained {} for {} in {} ({} of it in steps, at {} samples/s), on {}{}\n",
+        "trained {} for {} in {} ({} of it in steps, at {} samples/s{tuning}), on {}{}\n",
         summary.recipe,
         counted(summary.steps, "step"),
         duration(summary.seconds),

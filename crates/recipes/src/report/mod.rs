@@ -14,6 +14,7 @@ mod trend;
 mod verdict;
 
 // How it is shown.
+mod matrix;
 mod page;
 
 use std::path::Path;
@@ -23,7 +24,8 @@ use backend::device;
 use self::held_out::HeldOut;
 pub(crate) use self::{
     curves::overlaid,
-    page::{MOST_IN_MATRIX, pieces},
+    matrix::MOST_IN_MATRIX,
+    page::pieces,
     verdict::{Verdict, stable, stopped_early},
 };
 use crate::{

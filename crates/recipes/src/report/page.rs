@@ -11,6 +11,7 @@ use super::{
     curves::{curves, values},
     facts::facts,
     held_out::{HeldOut, Written},
+    matrix::{Matrix, pairs},
     times::{Spent, times},
     verdict::Verdict,
 };
@@ -18,27 +19,18 @@ use crate::{
     Failure,
     chart::{self, Chart},
     environment::Environment,
-    evaluation::{ClassScores, EvaluationReport, Mistake, Sample},
+    evaluation::{ClassScores, Mistake, Sample},
     names::shortened,
-    numbers::{counted, grouped, in_words, measure, ordered, percent},
+    numbers::{in_words, measure, ordered, percent},
     record::{Record, SampleRecord},
     run_directory::CONFIG,
     shell::{command, quoted, quoted_path},
 };
 
-/// The most classes for which the confusion matrix is shown.
-pub(crate) const MOST_IN_MATRIX: usize = 30;
-/// The most letters of all class names that head a column each; more are numbered.
-const LETTERS_OF_HEADS: usize = 120;
 /// The most letters of a class in the matrix and in the table of classes; its whole name is shown on hover.
-const LONGEST_NAME: usize = 40;
-/// With more columns than so many the matrix is drawn closely, with shorter names.
-const MOST_WIDE_COLUMNS: usize = 12;
-const LONGEST_CLOSE_NAME: usize = 28;
+pub(super) const LONGEST_NAME: usize = 40;
 /// The most epochs whose generated text is shown.
 const MOST_SAMPLES: usize = 8;
-/// How many of the most confused pairs of classes are named.
-const MOST_PAIRS: usize = 6;
 
 #[derive(Template)]
 #[template(path = "report.html")]
@@ -100,29 +92,13 @@ struct Measures<'a> {
     heading: String,
     metrics: Vec<(String, String)>,
     classes: &'a [ClassScores],
-    columns: Vec<String>,
-    matrix: Vec<MatrixRow>,
+    matrix: Matrix,
     pairs: Vec<String>,
     pictures: Vec<Picture<'a>>,
     /// The chart of a regression's values.
     values: Option<String>,
     rows: Option<Rows<'a>>,
     text: Option<&'a Written>,
-}
-
-/// A true class of the confusion matrix.
-struct MatrixRow {
-    class: String,
-    /// As it is shown.
-    short: String,
-    cells: Vec<Cell>,
-}
-
-struct Cell {
-    count: String,
-    kind: &'static str,
-    /// How strongly it is coloured, in 0 to 1.
-    strength: String,
 }
 
 struct Picture<'a> {
@@ -199,14 +175,6 @@ fn evenly<T>(all: &[T], most: usize) -> Vec<&T> {
 fn measures(held_out: &HeldOut) -> Measures<'_> {
     let report = held_out.report();
     let mistakes = &held_out.examined.mistakes;
-    let few = (1..=MOST_IN_MATRIX).contains(&report.classes.len());
-    let letters: usize = report.classes.iter().map(|class| class.chars().count()).sum();
-    let named = letters <= LETTERS_OF_HEADS;
-    let matrix = if few { matrix(report, named) } else { Vec::new() };
-    let columns = report.classes.iter().enumerate();
-    let column = |(index, class): (usize, &String)| {
-        if named { class.clone() } else { format!("#{}", index + 1) }
-    };
     Measures {
         heading: format!("On the {} split, {}", report.split, held_out.samples()),
         metrics: ordered(&report.metrics)
@@ -214,58 +182,13 @@ fn measures(held_out: &HeldOut) -> Measures<'_> {
             .map(|(name, value)| (in_words(name), measure(name, value)))
             .collect(),
         classes: &report.per_class,
-        columns: if few { columns.map(column).collect() } else { Vec::new() },
-        matrix,
+        matrix: Matrix::of(report),
         pairs: pairs(report),
         pictures: mistakes.iter().filter_map(picture).collect(),
         values: values(&held_out.examined.values, report.samples).map(|chart| chart.inline()),
         rows: rows(mistakes),
         text: held_out.text.as_ref(),
     }
-}
-
-/// The confusion matrix, coloured by the share of the true class.
-fn matrix(report: &EvaluationReport, named: bool) -> Vec<MatrixRow> {
-    let is_close = report.classes.len() > MOST_WIDE_COLUMNS;
-    let longest = if is_close { LONGEST_CLOSE_NAME } else { LONGEST_NAME };
-    let row = |(index, (class, counts)): (usize, (&String, &Vec<u64>))| {
-        let label = if named { class.clone() } else { format!("#{} {class}", index + 1) };
-        let of = counts.iter().sum::<u64>().max(1) as f64;
-        let cell = |(column, &count): (usize, &u64)| {
-            let share = count as f64 / of;
-            // The cube root makes a few mistakes among many samples visible.
-            let strength = if column == index { share } else { share.cbrt() };
-            Cell {
-                count: grouped(count),
-                kind: if column == index { "right" } else { "wrong" },
-                strength: format!("{:.2}", 0.6 * strength),
-            }
-        };
-        MatrixRow {
-            short: shortened(&label, longest),
-            class: label,
-            cells: counts.iter().enumerate().map(cell).collect(),
-        }
-    };
-    report.classes.iter().zip(&report.confusion).enumerate().map(row).collect()
-}
-
-/// The most frequent confusions.
-fn pairs(report: &EvaluationReport) -> Vec<String> {
-    let classes = &report.classes;
-    let mut pairs: Vec<(u64, usize, usize)> = Vec::new();
-    for (truth, counts) in report.confusion.iter().enumerate() {
-        let wrong =
-            counts.iter().enumerate().filter(|&(column, &count)| column != truth && count > 0);
-        pairs.extend(wrong.map(|(column, &count)| (count, truth, column)));
-    }
-    pairs.sort_by_key(|&(count, ..)| std::cmp::Reverse(count));
-    pairs.truncate(MOST_PAIRS);
-    let told = |(count, truth, column): (u64, usize, usize)| {
-        let times = if count == 1 { "once".to_owned() } else { counted(count, "time") };
-        format!("{} as {} ({times})", classes[truth], classes[column])
-    };
-    pairs.into_iter().map(told).collect()
 }
 
 fn picture(mistake: &Mistake) -> Option<Picture<'_>> {
@@ -336,35 +259,6 @@ mod tests {
         assert_eq!(environment(&Environment::default()), []);
         let some = crate::environment::example(&serde_json::json!({"device": "a CPU"}));
         assert_eq!(environment(&some), [("device".to_owned(), "a CPU".to_owned())]);
-    }
-
-    fn report() -> EvaluationReport {
-        EvaluationReport {
-            classes: ["cat", "horse"].map(str::to_owned).into(),
-            confusion: vec![vec![4, 0], vec![3, 5]],
-            ..EvaluationReport::of("test", 12, [("accuracy".to_owned(), 0.75)].into())
-        }
-    }
-
-    #[test]
-    fn a_matrix_is_coloured_by_the_share_of_the_true_class() {
-        let matrix = matrix(&report(), false);
-        let cells: Vec<(&str, &str, &str)> = matrix
-            .iter()
-            .flat_map(|row| &row.cells)
-            .map(|cell| (cell.count.as_str(), cell.kind, cell.strength.as_str()))
-            .collect();
-        assert_eq!(
-            cells,
-            [
-                ("4", "right", "0.60"),
-                ("0", "wrong", "0.00"),
-                ("3", "wrong", "0.43"),
-                ("5", "right", "0.38")
-            ]
-        );
-        assert_eq!(matrix[1].class, "#2 horse");
-        assert_eq!(pairs(&report()), ["horse as cat (3 times)"]);
     }
 
     #[test]

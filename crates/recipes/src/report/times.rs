@@ -3,6 +3,7 @@
 use crate::{
     numbers::duration,
     record::{EpochRecord, Record},
+    summary::Summary,
 };
 
 /// Reported however small it is.
@@ -30,9 +31,11 @@ impl Spent {
 /// The parts of the time, as far as known: of an unfinished run only the training of whole epochs.
 pub(super) fn times(record: &Record) -> Vec<Spent> {
     let of_epochs: f64 = record.epochs.iter().map(|epoch| epoch.seconds).sum();
-    let (training, all) = match &record.summary {
-        Some(summary) => (summary.seconds_training, summary.seconds.max(summary.seconds_training)),
-        None => (of_epochs, of_epochs),
+    let (training, tuning, all) = match &record.summary {
+        Some(Summary { seconds_training, tuning, seconds, .. }) => {
+            (*seconds_training, tuning.seconds, seconds.max(*seconds_training))
+        }
+        None => (of_epochs, 0.0, of_epochs),
     };
     if all <= 0.0 {
         return Vec::new();
@@ -52,8 +55,9 @@ pub(super) fn times(record: &Record) -> Vec<Spent> {
     let told: f64 = parts.iter().map(|(_, seconds)| seconds).sum();
     // Where a device computes later than it was told to, training is one thing.
     let name = if parts.len() > 1 { "other training" } else { "training" };
-    parts.insert(parts.len() - 1, (name, (training - told).max(0.0)));
+    parts.insert(parts.len() - 1, (name, (training - tuning - told).max(0.0)));
     if record.summary.is_some() {
+        parts.push(("tuning kernels", tuning));
         parts.push(("preparation, validation, checkpoints", all - training));
     }
     let spent = |(name, seconds): (&'static str, f64)| Spent {
@@ -91,6 +95,16 @@ mod tests {
         record.summary = Some(example(&seconds));
         let percents: Vec<f64> = parts(&record).into_iter().map(|part| part.2).collect();
         assert_eq!(percents, [72.0, 8.0, 20.0]);
+
+        let tuning = serde_json::json!({"samples": 1, "seconds": 25.0});
+        let seconds = serde_json::json!({
+            "seconds": 125.0, "seconds_training": 100.0, "tuning": tuning,
+        });
+        record.summary = Some(example(&seconds));
+        let parts: Vec<_> = parts(&record).into_iter().map(|part| (part.0, part.2)).collect();
+        let beside = ("preparation, validation, checkpoints", 20.0);
+        let tuning = ("tuning kernels", 20.0);
+        assert_eq!(parts, [("training", 52.0), ("waiting for data", 8.0), tuning, beside]);
         assert_eq!(times(&Record::default()), []);
     }
 

@@ -19,7 +19,7 @@ use crate::{
     Best, EndStatus, Epoch, Event, Metrics, Observer, Stop, TrainError, TrainerConfig,
     checkpoint::Shelf,
     parameters::{Parameter, are_trained, not_finite, sums},
-    progress::{Clock, Handover, Span, Spent},
+    progress::{Clock, Handover, Span, Spent, Tuning},
     state::State,
 };
 
@@ -42,6 +42,8 @@ pub struct Trained<M> {
     pub trainable_parameters: usize,
     /// Seconds of training: data and logging included, validation and preparation excluded.
     pub seconds_training: f64,
+    /// The part of them in which a GPU tuned.
+    pub tuning: Tuning,
     /// The mean loss over the last epoch's samples, as far as it went; NaN where there were none.
     pub train_loss: f64,
     /// What validation measured of this model; none where it was interrupted within an epoch.
@@ -69,6 +71,7 @@ pub struct Trainer<'run, B: AutodiffBackend, M: AutodiffModule<B>> {
     sound_until: u64,          // what else the model holds
     began_at: u64,             // updates made before this process took over
     clock: Clock,
+    tuned_until: f64, // the clock's seconds
     handover: Rc<Handover>,
     in_epoch: bool,
     diverged: bool,
@@ -140,6 +143,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
             sound_until: 0,
             began_at: 0,
             clock: Clock::default(),
+            tuned_until: 0.0,
             handover: Rc::default(),
             in_epoch: false,
             diverged: false,
@@ -153,6 +157,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         };
         trainer.begin_or_resume()?;
         trainer.began_at = trainer.step_number();
+        trainer.tuned_until = trainer.clock.seconds();
         trainer.sound_until = trainer.began_at;
         let Self { parameters, state, .. } = &trainer;
         let is_running = |position: usize| parameters[position].is_running_statistic(parameters);
@@ -458,6 +463,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
             samples: record.samples,
             trainable_parameters,
             seconds_training: self.clock.seconds(),
+            tuning: record.tuning,
             train_loss: record.epoch.mean_loss(),
             validation: validation.map(Metrics::from),
             best,

@@ -35,9 +35,20 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
             return Ok(());
         }
         self.check_finite()?; // waits for the device
+        if done > 0 {
+            self.leave_out_of_pace();
+        }
         let task = "first updates, which compile kernels and may tune them for minutes".to_owned();
         let [done, of] = [done, of].map(|updates| updates as usize);
         self.tell(&Event::Preparation { task, done, of })
+    }
+
+    /// Records the last update as one that tuned.
+    fn leave_out_of_pace(&mut self) {
+        let now = self.clock.seconds();
+        self.state.tuned(now - std::mem::replace(&mut self.tuned_until, now));
+        self.spent = Spent::default();
+        self.handover.take_waited();
     }
 
     /// Reports how far the run is, now and then, without waiting for the device.
@@ -182,7 +193,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
             last_loss: self.state.last_loss(),
             validation: record.validation.clone().map(Metrics::from),
             learning_rate: record.learning_rate,
-            seconds: now - span.since,
+            seconds: span.seconds(now),
             validation_seconds,
             pace: span.pace(now, self.config.work),
         };
