@@ -92,6 +92,7 @@ pub(crate) fn in_words(metric: &str) -> String {
         "mae" => "MAE",
         "roc" => "ROC",
         "auc" => "AUC",
+        "top5" => "top-5",
         word => word,
     };
     metric.split('_').map(word).collect::<Vec<_>>().join(" ")

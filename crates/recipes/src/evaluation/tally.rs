@@ -8,12 +8,19 @@ use serde::{Deserialize, Serialize};
 use super::mistakes::{MOST, Mistake, Sample};
 use crate::numbers::{grouped, percent};
 
+/// A true class among so many with the largest logits counts for the top-5 accuracy.
+const TOP: usize = 5;
+/// Of fewer classes nearly all are among those.
+const FEWEST_WITH_TOP: usize = 11;
+
 /// The predicted classes of a split so far.
 #[derive(Debug)]
 pub(super) struct Tally {
     /// Samples by the true class and the predicted one: `[true class][predicted class]`.
     pub(super) counts: Vec<Vec<u64>>,
     seen: usize,
+    /// Samples whose true class has one of the [`TOP`] largest logits.
+    in_top: usize,
     /// Misclassified samples, the most confident first.
     worst: Vec<Mistaken>,
     /// By how much the logit of the second of two classes exceeds that of the first, and whether the
@@ -56,7 +63,7 @@ impl ClassScores {
 impl Tally {
     pub(super) fn new(classes: usize) -> Self {
         let counts = vec![vec![0; classes]; classes];
-        Self { counts, seen: 0, worst: Vec::new(), margins: Vec::new() }
+        Self { counts, seen: 0, in_top: 0, worst: Vec::new(), margins: Vec::new() }
     }
 
     /// Counts the next batch of the split.
@@ -71,6 +78,7 @@ impl Tally {
             let prediction = first_largest(logits);
             self.seen += 1;
             self.counts[truth][prediction] += 1;
+            self.in_top += usize::from(rank(logits, truth) < TOP);
             if let &[first, second] = logits {
                 self.margins.push((second - first, truth == 1));
             }
@@ -99,15 +107,20 @@ impl Tally {
         classes.iter().enumerate().map(scores).collect()
     }
 
-    /// The metrics that need all predictions: the macro F1, and of two classes the area under the ROC
-    /// curve.
+    /// The metrics that training does without: the macro F1, of two classes the area under the ROC
+    /// curve, and of more than ten the top-5 accuracy.
     pub(super) fn metrics(&self) -> impl Iterator<Item = (String, f64)> {
         let macro_f1 = macro_f1((0..self.counts.len()).map(|class| {
             [self.samples(class), self.predictions(class), self.counts[class][class]]
                 .map(|count| count as f64)
         }));
         let macro_f1 = (self.seen > 0).then_some(macro_f1);
-        let metrics = [("macro_f1", macro_f1), ("roc_auc", roc_auc(&self.margins))];
+        let has_top = self.seen > 0 && self.counts.len() >= FEWEST_WITH_TOP;
+        let metrics = [
+            ("macro_f1", macro_f1),
+            ("roc_auc", roc_auc(&self.margins)),
+            ("top5_accuracy", has_top.then(|| self.in_top as f64 / self.seen as f64)),
+        ];
         metrics.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)))
     }
 
@@ -161,6 +174,14 @@ fn roc_auc(margins: &[(f32, bool)]) -> Option<f64> {
 /// The predicted class; of equal logits the first counts, as for the accuracy.
 fn first_largest(logits: &[f32]) -> usize {
     (1..logits.len()).fold(0, |best, class| if logits[class] > logits[best] { class } else { best })
+}
+
+/// How many classes are predicted before this one; of equal logits the first counts.
+fn rank(logits: &[f32], class: usize) -> usize {
+    let is_before = |&(other, logit): &(usize, &f32)| {
+        *logit > logits[class] || *logit == logits[class] && other < class
+    };
+    logits.iter().enumerate().filter(is_before).count()
 }
 
 /// The softmax at the predicted class, whose logit is the largest.
@@ -236,6 +257,19 @@ mod tests {
         assert_eq!(roc_auc(&[(1.0, true), (2.0, true)]), None);
         assert_eq!(roc_auc(&[(1.0, true), (2.0, false), (f32::NAN, true)]), None);
         assert_eq!(roc_auc(&[]), None);
+    }
+
+    #[test]
+    fn the_five_largest_logits_count_for_the_top_5_accuracy() {
+        let mut logits = [[0.0; FEWEST_WITH_TOP]; 4];
+        logits[0][6] = 1.0; // before class 4, which is then the sixth
+        for (class, logit) in logits[3].iter_mut().enumerate() {
+            *logit = class as f32;
+        }
+        let tally = tally(logits, [4, 4, 5, 6]);
+        assert_eq!((tally.in_top, tally.seen), (2, 4));
+        let top = tally.metrics().find(|(name, _)| name == "top5_accuracy");
+        assert_eq!(top, Some(("top5_accuracy".to_owned(), 0.5)));
     }
 
     #[test]
