@@ -45,6 +45,11 @@ impl<'a, B: Backend> Generator<'a, B> {
     ///
     /// If the prompt is empty, or has characters that the model does not know, or `sampling` is out of
     /// its range. Words that it does not know are read as one unknown word.
+    ///
+    /// # Panics
+    ///
+    /// Where the network has another number of tokens than the vocabulary.
+    #[track_caller]
     pub fn new(
         network: &'a TextLstm<B>,
         vocabulary: &'a Vocabulary,
@@ -52,6 +57,8 @@ impl<'a, B: Backend> Generator<'a, B> {
         sampling: Sampling,
         device: &B::Device,
     ) -> Result<Self, InferenceError> {
+        let [tokens, known] = [network.vocabulary(), vocabulary.len()];
+        assert!(tokens == known, "the network has {tokens} tokens, and the vocabulary {known}");
         sampling.check()?;
         let ids = prompt_ids(prompt, vocabulary)?;
         let mut generator = Self {

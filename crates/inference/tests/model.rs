@@ -345,6 +345,16 @@ fn a_prompt_that_cannot_be_read_is_told_with_what_can() {
 }
 
 #[test]
+#[should_panic(expected = "the network has 5 tokens, and the vocabulary 256")]
+fn a_generator_needs_the_vocabulary_of_its_network() {
+    let config =
+        TextLstmConfig { vocabulary: 5, embedding: 2, hidden: 2, ..TextLstmConfig::default() };
+    let network = config.init::<Selected>(0, &Device::default());
+    let (vocabulary, sampling) = (Vocabulary::bytes(), Sampling::default());
+    let _ = Generator::new(&network, &vocabulary, "a", sampling, &Device::default());
+}
+
+#[test]
 fn a_text_that_ends_within_a_character_tells_so() {
     let config =
         TextLstmConfig { vocabulary: 256, embedding: 2, hidden: 2, ..TextLstmConfig::default() };

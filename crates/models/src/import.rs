@@ -25,6 +25,7 @@ impl ImportError {
     pub fn help(&self) -> String {
         match &self.fault {
             Fault::Io(_) => "check the path and its permissions",
+            Fault::Checkpoint => "name the run, or the `model.safetensors` beside `checkpoints`",
             Fault::Unknown => "give a `.safetensors` file, or a `.pth` with a `state_dict`",
             Fault::Truncated(_) | Fault::Damaged(_) => "download or copy the file again",
             Fault::Unsupported(_) => {
@@ -96,11 +97,7 @@ fn safetensors(
     let bare = |name: &str| name.strip_prefix(&prefix).unwrap_or(name).to_owned();
     let counter = |name: &str| name.ends_with("num_batches_tracked"); // integers that nothing needs
     let read = TensorFile::read_where(path, |name| wanted(&bare(name)) && !counter(name));
-    let read = read.map(|file| TensorFile {
-        tensors: file.tensors.into_iter().map(|(name, tensor)| (bare(&name), tensor)).collect(),
-        ..file
-    });
-    read.map_err(|error| match error {
+    let file = read.map_err(|error| match error {
         StoreError::Io { reason, .. } => Fault::Io(reason),
         StoreError::Truncated { .. } => {
             Fault::Truncated("its tensors are not all there".to_owned())
@@ -108,7 +105,12 @@ fn safetensors(
         StoreError::Unsupported { reason, .. } => Fault::Unsupported(reason),
         StoreError::Format { reason, .. } => Fault::Damaged(reason),
         error => Fault::Damaged(error.to_string()),
-    })
+    })?;
+    if file.is_of_checkpoint() {
+        return Err(Fault::Checkpoint);
+    }
+    let tensors = file.tensors.into_iter().map(|(name, tensor)| (bare(&name), tensor)).collect();
+    Ok(TensorFile { tensors, ..file })
 }
 
 /// The names in the header of a safetensors file, of so many bytes; none where it is damaged.

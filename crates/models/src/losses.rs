@@ -15,6 +15,11 @@ pub use backend::functional::{binary_cross_entropy, cross_entropy};
 /// - `smoothing`: the share, from 0 to 1; of 0 the losses stay as they are
 /// - `weights`: how much each class counts, `[classes]`, if they do not count alike
 /// - returns: `[batch]`
+///
+/// # Panics
+///
+/// Where there is not one loss for each sample, or not one weight for each class.
+#[track_caller]
 pub fn label_smoothed<B: Backend>(
     losses: Tensor<B, 1>,
     logits: Tensor<B, 2>,
@@ -24,11 +29,19 @@ pub fn label_smoothed<B: Backend>(
     if smoothing == 0.0 {
         return losses;
     }
-    let [samples, _] = logits.dims();
+    let ([samples, classes], [given]) = (logits.dims(), losses.dims());
+    assert!(samples == given, "label_smoothed: there are {given} losses for {samples} samples");
     let of_classes = log_softmax(logits, 1);
     let of_classes = match weights {
         None => of_classes,
-        Some(weights) => of_classes * weights.unsqueeze(),
+        Some(weights) => {
+            let [given] = weights.dims();
+            assert!(
+                classes == given,
+                "label_smoothed: there are {given} weights for {classes} classes"
+            );
+            of_classes * weights.unsqueeze()
+        }
     };
     let even = of_classes.mean_dim(1).neg().reshape([samples]);
     losses * (1.0 - smoothing) + even * smoothing
@@ -78,6 +91,22 @@ mod tests {
     fn a_squared_error_needs_a_target_for_each_output() {
         let numbers = |count| Tensor::<Selected, 1>::zeros([count], &Device::default());
         squared_error(numbers(3), numbers(1));
+    }
+
+    #[test]
+    #[should_panic(expected = "label_smoothed: there are 1 losses for 2 samples")]
+    fn label_smoothing_needs_a_loss_for_each_sample() {
+        let device = Device::default();
+        let logits = Tensor::<Selected, 2>::zeros([2, 3], &device);
+        label_smoothed(Tensor::zeros([1], &device), logits, 0.1, None);
+    }
+
+    #[test]
+    #[should_panic(expected = "label_smoothed: there are 1 weights for 3 classes")]
+    fn label_smoothing_needs_a_weight_for_each_class() {
+        let device = Device::default();
+        let [losses, weight] = [2, 1].map(|count| Tensor::<Selected, 1>::ones([count], &device));
+        label_smoothed(losses, Tensor::zeros([2, 3], &device), 0.1, Some(weight));
     }
 
     #[test]

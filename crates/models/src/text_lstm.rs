@@ -108,6 +108,12 @@ impl TextLstmConfig {
 }
 
 impl<B: Backend> TextLstm<B> {
+    /// The number of tokens.
+    pub fn vocabulary(&self) -> usize {
+        let [tokens, _] = self.embedding.weight.dims();
+        tokens
+    }
+
     /// - `tokens`: `[batch, time]`, below the size of the vocabulary
     /// - `state`: of each layer, from the tokens before; zeros where there is none
     /// - returns logits, `[batch, time, vocabulary]` or `[batch, 1, vocabulary]` where only the

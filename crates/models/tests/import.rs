@@ -3,13 +3,9 @@
 
 #![allow(clippy::unwrap_used)]
 
-use std::{
-    collections::BTreeMap,
-    fs,
-    path::{Path, PathBuf},
-};
+use std::{collections::BTreeMap, fs, path::PathBuf};
 
-use models::import::{self, ImportError};
+use models::import::{self, read};
 use proptest::prelude::*;
 use store::{StoredTensor, TensorFile};
 
@@ -19,10 +15,6 @@ fn fixture(name: &str) -> PathBuf {
 
 fn expected() -> BTreeMap<String, StoredTensor> {
     TensorFile::read(fixture("expected.safetensors")).unwrap().tensors
-}
-
-fn read(path: &Path) -> Result<TensorFile, ImportError> {
-    import::read_where(path, |_| true)
 }
 
 /// Reads `bytes` as a file.
@@ -142,6 +134,16 @@ fn what_is_no_checkpoint_of_f32_weights_is_said() {
     assert!(import(empty_archive).unwrap_err().starts_with("`FILE` is truncated: "));
     let error = read(&fixture("absent.pth")).unwrap_err();
     assert!(error.to_string().contains("absent.pth` cannot be read: "), "{error}");
+}
+
+/// Its names and its layout are others, which might fit by chance.
+#[test]
+fn a_part_of_a_checkpoint_is_no_file_of_weights() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    TensorFile::of_checkpoint(expected()).write(file.path()).unwrap();
+    let error = read(file.path()).unwrap_err();
+    assert!(error.to_string().contains("is part of a checkpoint"), "{error}");
+    assert!(error.help().starts_with("name the run"));
 }
 
 #[test]

@@ -112,6 +112,7 @@ fn of_the_test(recipe: &Recipe, Range { from, to, steps }: Range) -> Vec<Setting
         "training.minimum_improvement=0".to_owned(),
         "checkpoint.every_steps=".to_owned(),
         "checkpoint.every_epochs=".to_owned(),
+        "checkpoint.every_minutes=".to_owned(),
         "checkpoint.keep_every_epochs=".to_owned(),
         "output.log_every_steps=1".to_owned(),
         "output.model=final".to_owned(),
@@ -247,6 +248,8 @@ fn steepest(falling: &[f64], reach: usize) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
+    use training::CheckpointConfig;
+
     use super::*;
     use crate::{
         config::{Config, TableData},
@@ -301,15 +304,21 @@ mod tests {
     #[test]
     fn no_checkpoint_is_written() {
         let recipe = &mlp::RECIPE;
-        let kept = ["every_steps=2", "every_epochs=1", "keep_every_epochs=1"];
+        let kept = ["every_steps=2", "every_epochs=1", "every_minutes=1", "keep_every_epochs=1"];
         let mut layers =
             kept.map(|setting| SettingsLayer::set(&format!("checkpoint.{setting}"))).to_vec();
         layers.extend(of_the_test(recipe, RANGE));
         let config: Config<TableData, mlp::Model> = recipe.resolve(layers).unwrap();
         let every = config.checkpoint;
         assert_eq!(
-            (every.every_steps, every.every_epochs, every.keep_every_epochs),
-            (None, None, None)
+            every,
+            CheckpointConfig {
+                every_steps: None,
+                every_epochs: None,
+                every_minutes: None,
+                keep: every.keep,
+                keep_every_epochs: None,
+            }
         );
     }
 

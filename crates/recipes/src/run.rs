@@ -8,7 +8,7 @@ use inference::{Description, model_file};
 use models::weights;
 use serde::Serialize;
 use training::{
-    EndStatus, Event, Group, Keeper, Metrics, Observer, ObserverError, Stop, Trained,
+    EndStatus, Event, Group, Keeper, Metrics, Observer, ObserverError, Stop, TrainError, Trained,
     TrainerConfig, Work,
 };
 
@@ -237,6 +237,10 @@ impl Run<'_> {
                     or_end_it(self.path(), Some(trained.steps))
                 ),
             ));
+        }
+        if let Some(bytes) = device::refused_bytes() {
+            // What was measured since the trainer last asked may be wrong.
+            return Err(TrainError::OutOfMemory { bytes }.into());
         }
         if test.is_some() && self.group().was_interrupted()? {
             if let (Some(files), Some(model)) = (&self.files, &model) {

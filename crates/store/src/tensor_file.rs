@@ -24,6 +24,9 @@ use crate::{
 /// file would differ from run to run.
 const METADATA_KEY: &str = "recipes";
 
+/// The key of the JSON document that marks parts of checkpoints.
+const CHECKPOINT_KEY: &str = "checkpoint";
+
 /// What follows the name of a tensor of i8 in that of its scales.
 const SCALE: &str = ".scale";
 
@@ -74,6 +77,17 @@ pub struct TensorFile {
 }
 
 impl TensorFile {
+    /// A part of a trainer's checkpoint: its tensors have the names and the layout that they have in
+    /// memory, not those of a file of weights.
+    pub fn of_checkpoint(tensors: BTreeMap<String, StoredTensor>) -> Self {
+        Self { tensors, metadata: serde_json::json!({ CHECKPOINT_KEY: true }) }
+    }
+
+    /// Whether it was made by [`of_checkpoint`](Self::of_checkpoint).
+    pub fn is_of_checkpoint(&self) -> bool {
+        self.metadata.get(CHECKPOINT_KEY).is_some()
+    }
+
     /// Reads a file; f16, bf16 and i8 with its scales become f32.
     ///
     /// # Errors

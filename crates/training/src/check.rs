@@ -120,6 +120,9 @@ impl CheckpointConfig {
         let epochs = |epochs: Option<usize>| epochs.map(|epochs| epochs as u64);
         found.at_least_one("checkpoint.every_steps", self.every_steps);
         found.at_least_one("checkpoint.every_epochs", epochs(self.every_epochs));
+        if let Some(minutes) = self.every_minutes {
+            found.above_zero("checkpoint.every_minutes", minutes);
+        }
         found.at_least_one("checkpoint.keep", Some(self.keep as u64));
         found.at_least_one("checkpoint.keep_every_epochs", epochs(self.keep_every_epochs));
     }

@@ -37,7 +37,7 @@ pub struct TrainerConfig {
     pub ema: Option<f64>,
     /// What makes one epoch better than another.
     pub monitor: Monitor,
-    /// The run ends after this many epochs without a better one.
+    /// The run ends after this many epochs, of those with a validation, without a better one.
     pub patience: Option<usize>,
     /// By how much an epoch must be better, for `patience` to count it as such.
     pub minimum_improvement: f64,
@@ -46,7 +46,7 @@ pub struct TrainerConfig {
     /// Whether [`Trainer::finish`](crate::Trainer::finish) returns the best epoch's model rather
     /// than the last one's.
     pub keep_best: bool,
-    /// When checkpoints are written, if the observer keeps them; by default after each epoch.
+    /// When checkpoints are written, if the observer keeps them.
     pub checkpoint: CheckpointConfig,
     /// Hashes, by name, of what the run depends on besides these settings, such as its data, its frozen
     /// weights, and settings of its own. A run does not resume from a checkpoint that depends on something
@@ -79,7 +79,8 @@ impl Work {
 pub struct ParameterGroup {
     /// Where they are in the module: `backbone`, or `backbone.layer1`.
     pub prefix: String,
-    /// What the learning rate is multiplied by.
+    /// What the learning rate is multiplied by, and with it the schedule's minimum, which in PyTorch is the
+    /// same for all groups.
     pub learning_rate_factor: f64,
 }
 

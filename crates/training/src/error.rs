@@ -186,8 +186,8 @@ impl TrainError {
     pub fn help(&self) -> Option<String> {
         match self {
             Self::Diverged { step: 1, .. } => Some(
-                "it did so before any update was made: look for NaN, infinite or extreme values in the data, \
-                 and in the weights that the network began with"
+                "it did so in the first update: look for NaN, infinite or extreme values in the data, and in \
+                 the weights that the network began with"
                     .to_owned(),
             ),
             Self::Diverged { learning_rate, clip_norm, .. } => Some(format!(

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::lossless::{self, Lossless};
 
-/// Measured values by name; `loss` is always among them.
+/// Measured values by name, [`Monitor::metric`](crate::Monitor::metric) among them.
 pub type Metrics = BTreeMap<String, f64>;
 
 /// [`Metrics`] that survive JSON, in which numbers that are not finite are text; null is read as NaN.
@@ -293,6 +293,9 @@ pub trait Keeper {
 
     /// Discards what was observed since `mark`, that of the checkpoint from which the run resumes;
     /// none where it starts anew. Called once, before the first event.
+    ///
+    /// A directory of checkpoints that is there is locked by now; one that is not is created and locked only
+    /// afterwards, so that a keeper whose other files two runs may begin at once locks them itself.
     ///
     /// # Errors
     ///

@@ -64,11 +64,13 @@ mod tests {
         let none = CheckpointConfig {
             every_steps: None,
             every_epochs: None,
+            every_minutes: None,
             keep: 1,
             keep_every_epochs: None,
         };
         let some = CheckpointConfig {
             every_steps: Some(u64::MAX),
+            every_minutes: Some(2.5),
             keep_every_epochs: Some(3),
             ..none.clone()
         };
@@ -79,7 +81,8 @@ mod tests {
             assert_eq!(read, checkpoint, "{text}");
         }
         let null: CheckpointConfig =
-            serde_json::from_str(r#"{"every_epochs": null, "keep": 1}"#).unwrap();
+            serde_json::from_str(r#"{"every_epochs": null, "every_minutes": "", "keep": 1}"#)
+                .unwrap();
         assert_eq!(null, none);
         let left_out: CheckpointConfig = serde_json::from_str("{}").unwrap();
         assert_eq!(left_out, CheckpointConfig::default());

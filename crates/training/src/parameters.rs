@@ -11,7 +11,7 @@ use burn::{
     tensor::{Bool, DType, Int, Tensor},
 };
 
-use crate::{Mistake, TrainError, TrainerConfig};
+use crate::{Mistake, ParameterGroup, TrainError, TrainerConfig};
 
 /// What is known of a parameter besides its values.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,14 +51,16 @@ impl Parameter {
         if let Some(problem) = problem {
             return Err(problem);
         }
-        let is_empty =
-            |prefix: &str| !parameters.iter().any(|known| begins_with(&known.path, prefix));
-        match config.parameter_groups.iter().find(|group| is_empty(&group.prefix)) {
+        let groups = &config.parameter_groups;
+        let decides: BTreeSet<usize> =
+            parameters.iter().filter_map(|known| group_of(groups, &known.path)).collect();
+        match (0..groups.len()).find(|index| !decides.contains(index)) {
             None => Ok(parameters),
-            Some(group) => Err(TrainError::Config(Mistake {
+            Some(index) => Err(TrainError::Config(Mistake {
                 key: "prefix of a parameter group".to_owned(),
-                value: format!("`{}`", group.prefix),
-                expected: "the path of a part of the model, or of a parameter",
+                value: format!("`{}`", groups[index].prefix),
+                expected: "the path of a parameter or of a part of the model, of which no group before it \
+                           has all",
             })),
         }
     }
@@ -171,8 +173,8 @@ impl<B: Backend> ModuleVisitor<B> for Collect<'_> {
         if let Some(first) = self.places.insert(parameter.id, path.clone()) {
             self.problem.get_or_insert(TrainError::Tied { first, second: path.clone() });
         }
-        let group =
-            self.config.parameter_groups.iter().find(|group| begins_with(&path, &group.prefix));
+        let groups = &self.config.parameter_groups;
+        let group = group_of(groups, &path).map(|index| &groups[index]);
         self.parameters.push(Parameter {
             path,
             shape: tensor.dims().to_vec(),
@@ -189,6 +191,11 @@ impl<B: Backend> ModuleVisitor<B> for Collect<'_> {
     fn visit_bool<const D: usize>(&mut self, _: &Param<Tensor<B, D, Bool>>) {
         self.refuse("booleans");
     }
+}
+
+/// The group that decides on a parameter: the first that matches.
+fn group_of(groups: &[ParameterGroup], path: &str) -> Option<usize> {
+    groups.iter().position(|group| begins_with(path, &group.prefix))
 }
 
 /// Whether `path` is `prefix` or lies in it: `layer10` does not lie in `layer1`.

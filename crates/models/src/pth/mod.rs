@@ -34,6 +34,9 @@ pub(crate) enum Fault {
     /// It contradicts itself.
     #[error("is damaged: {0}")]
     Damaged(String),
+    /// It is of a checkpoint of this project.
+    #[error("is part of a checkpoint, and has its tensors as they are in memory")]
+    Checkpoint,
     /// It holds something else than weights, or weights in another form.
     #[error("cannot be used: {0}")]
     Unsupported(String),

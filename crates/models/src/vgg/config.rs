@@ -57,9 +57,10 @@ impl VggConfig {
         channels.saturating_mul(height).saturating_mul(width)
     }
 
-    /// The shape of an image's maps after so many blocks, `[channels, height, width]`.
+    /// The shape of an image's maps after so many blocks, or after all if there are fewer:
+    /// `[channels, height, width]`.
     pub fn shape_after(&self, blocks: usize) -> [usize; 3] {
-        let done = &self.blocks[..blocks];
+        let done = &self.blocks[..blocks.min(self.blocks.len())];
         let side = done.iter().fold(self.size, |side, _| side / 2);
         [*done.iter().flatten().last().unwrap_or(&self.channels), side, side]
     }

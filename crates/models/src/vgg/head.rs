@@ -35,7 +35,8 @@ impl HeadConfig {
     ///
     /// Where a size is 0, or dropout is no probability.
     pub fn check(&self) -> Result<(), ArchitectureError> {
-        ArchitectureError::unless_positive(self.hidden.iter().copied().chain([self.outputs]))?;
+        let sizes = [self.inputs, self.outputs].into_iter().chain(self.hidden.iter().copied());
+        ArchitectureError::unless_positive(sizes)?;
         ArchitectureError::unless_probability(self.dropout)
     }
 

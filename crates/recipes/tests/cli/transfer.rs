@@ -95,6 +95,7 @@ fn a_run_is_named_by_its_directory_and_another_network_by_its_recipe() {
     let cnn = "train cnn --set data.samples=60 --max-steps 1 --progress quiet --run-dir cnn";
     folder.run(cnn).succeeded();
     refused("--set model.weights=cnn", 3, "is a model of the recipe `cnn`, not a VGG network");
+    refused("--set model.weights=cnn/checkpoints/step-1", 3, "is part of a checkpoint");
     refused(
         "--set data.channels=1",
         2,

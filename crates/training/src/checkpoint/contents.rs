@@ -122,9 +122,9 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
             (BEST, best.unwrap_or_default()),
             (CARRIED, carried),
         ];
-        let file = |tensors| TensorFile { tensors, metadata: serde_json::Value::Null };
+        let file = |(name, tensors)| (name, TensorFile::of_checkpoint(tensors));
         Contents {
-            files: tensors.into_iter().map(|(name, tensors)| (name, file(tensors))).collect(),
+            files: tensors.into_iter().map(file).collect(),
             state: SavedState {
                 record: self.record.clone(),
                 steps_per_epoch: config.steps_per_epoch,

@@ -49,12 +49,13 @@ pub(crate) use self::{
 };
 
 /// The table `[checkpoint]`: when checkpoints are written, and how long they are kept; by default after
-/// each epoch, and the two newest. One is always written when a run ends or is interrupted.
+/// each epoch and every five minutes, and the two newest. One is always written when a run ends or is
+/// interrupted.
 ///
 /// A checkpoint is a directory `step-N` in that of the [`Keeper`](crate::Keeper), which is whole or
 /// absent, even where a write fails or the power does. It is read back before an older one is removed.
 /// A run resumes from the newest that is not damaged, bit for bit as if it had never stopped.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CheckpointConfig {
     /// Updates from one checkpoint to the next.
@@ -63,6 +64,10 @@ pub struct CheckpointConfig {
     /// Epochs from one checkpoint to the next.
     #[serde(with = "crate::or_empty")]
     pub every_epochs: Option<usize>,
+    /// Minutes from one checkpoint to the next, after whichever update they have passed: what a killed run
+    /// may lose.
+    #[serde(with = "crate::or_empty")]
+    pub every_minutes: Option<f64>,
     /// How many of the newest are kept, at least one. With two there is one to fall back on if the last
     /// is damaged.
     pub keep: usize,
@@ -73,6 +78,12 @@ pub struct CheckpointConfig {
 
 impl Default for CheckpointConfig {
     fn default() -> Self {
-        Self { every_steps: None, every_epochs: Some(1), keep: 2, keep_every_epochs: None }
+        Self {
+            every_steps: None,
+            every_epochs: Some(1),
+            every_minutes: Some(5.0),
+            keep: 2,
+            keep_every_epochs: None,
+        }
     }
 }

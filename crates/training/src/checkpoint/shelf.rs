@@ -21,7 +21,8 @@ pub(crate) struct Shelf {
     config: CheckpointConfig,
     steps_per_epoch: u64,
     signature: String,
-    stuck: BTreeSet<PathBuf>, // what could not be removed, and was told
+    damaged: BTreeSet<PathBuf>, // checkpoints that were found to be
+    stuck: BTreeSet<PathBuf>,   // what could not be removed, and was told
 }
 
 /// A checkpoint to resume from, and warnings about newer ones.
@@ -56,8 +57,15 @@ impl Shelf {
         steps_per_epoch: u64,
         parameters: &[Parameter],
     ) -> Result<Self, TrainError> {
-        let (signature, stuck) = (signature(parameters), BTreeSet::new());
-        let mut shelf = Self { lock: None, directory, config, steps_per_epoch, signature, stuck };
+        let mut shelf = Self {
+            lock: None,
+            directory,
+            config,
+            steps_per_epoch,
+            signature: signature(parameters),
+            damaged: BTreeSet::new(),
+            stuck: BTreeSet::new(),
+        };
         if shelf.directory.is_dir() {
             shelf.create()?;
         }
@@ -88,14 +96,15 @@ impl Shelf {
     ///
     /// Where the directory, or a checkpoint that may be whole, cannot be read; where all are damaged;
     /// and where the newest whole one is of another version. Only damaged ones are skipped.
-    pub(crate) fn newest(&self, parameters: &[Parameter]) -> Result<Newest, TrainError> {
+    pub(crate) fn newest(&mut self, parameters: &[Parameter]) -> Result<Newest, TrainError> {
         let mut damaged = Vec::new();
         for (_, path) in self.checkpoints()? {
             let (manifest, files) = match Manifest::verified(&path) {
                 Ok(verified) => verified,
                 Err(Fault::Damaged(reason)) => {
-                    let path = path.display();
-                    damaged.push(format!("the checkpoint `{path}` cannot be used: {reason}"));
+                    let shown = path.display();
+                    damaged.push(format!("the checkpoint `{shown}` cannot be used: {reason}"));
+                    self.damaged.insert(path);
                     continue;
                 }
                 Err(fault) => return Err(fault.at(path)),
@@ -152,11 +161,12 @@ impl Shelf {
             let epochs = self.config.keep_every_epochs;
             epochs.is_some_and(|epochs| name.step.is_multiple_of(steps(epochs)))
         };
-        // Newer ones are damaged: otherwise the run would have resumed from them.
-        let (current, mut superfluous): (Vec<_>, Vec<_>) = self
-            .checkpoints()?
-            .into_iter()
-            .partition(|(name, _)| name.is_current && name.step <= step);
+        let (current, mut superfluous): (Vec<_>, Vec<_>) =
+            self.checkpoints()?.into_iter().partition(|(name, path)| {
+                // Written anew, one is no longer damaged.
+                let is_whole = name.step == step || !self.damaged.contains(path);
+                name.is_current && name.step <= step && is_whole
+            });
         let old = current.into_iter().skip(self.config.keep);
         superfluous.extend(old.filter(|&(name, _)| !for_good(name)));
         for (_, path) in superfluous {

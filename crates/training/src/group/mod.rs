@@ -1,7 +1,8 @@
 //! The processes that train one model together, each on its share of every batch; or one alone.
 //!
-//! Every collective operation begins with a status word from each: whether it was asked to stop, and
-//! whether it failed. So all of them stop after the same update, and when one fails, none waits for it.
+//! Every collective operation begins with a status word from each: whether it was asked to stop, whether it
+//! is time for a checkpoint, and whether it failed. So all of them stop and save after the same update, and
+//! when one fails, none waits for it.
 //!
 //! What it scales to is a prediction, not a measurement. A sum over N ranks sends twice the gradient's
 //! bytes G through each link, in 2 (N - 1) messages: about `2 G / bandwidth + 2 N latency` seconds, during
@@ -67,8 +68,10 @@ trait Processes {
 
 #[derive(Default)]
 struct State {
-    asked_to_stop: Cell<bool>,
-    stops: Cell<bool>,
+    /// What this process asks for: [`STOP`], [`SAVE`].
+    asked: Cell<u32>,
+    /// What any process has asked for.
+    agreed: Cell<u32>,
     lost: Cell<Option<Lost>>,
     /// What ends measuring early.
     interrupt: RefCell<Stop>,
@@ -179,13 +182,29 @@ impl Group {
 
     /// Asks all processes to stop; they agree on it in the next collective operation.
     pub(crate) fn ask_to_stop(&self) {
-        self.state.asked_to_stop.set(true);
+        self.ask(STOP);
     }
 
-    /// Clears the agreement to stop, for another run of the same processes.
+    /// Asks all processes for a checkpoint; they agree on it likewise.
+    pub(crate) fn ask_to_save(&self) {
+        self.ask(SAVE);
+    }
+
+    fn ask(&self, bit: u32) {
+        self.state.asked.set(self.state.asked.get() | bit);
+    }
+
+    /// Clears the agreement on a checkpoint, which was written.
+    pub(crate) fn has_saved(&self) {
+        for bits in [&self.state.asked, &self.state.agreed] {
+            bits.set(bits.get() & !SAVE);
+        }
+    }
+
+    /// Clears what was agreed on, for another run of the same processes.
     pub(crate) fn begin(&self) {
-        self.state.asked_to_stop.set(false);
-        self.state.stops.set(false);
+        self.state.asked.set(0);
+        self.state.agreed.set(0);
         self.measure_until(Stop::default());
     }
 
@@ -221,7 +240,12 @@ impl Group {
 
     /// Whether they agreed to stop.
     pub(crate) fn stops(&self) -> bool {
-        self.state.stops.get()
+        self.state.agreed.get() & STOP != 0
+    }
+
+    /// Whether they agreed on a checkpoint that is not written yet.
+    pub(crate) fn saves(&self) -> bool {
+        self.state.agreed.get() & SAVE != 0
     }
 
     /// Waits until all processes have called it.
@@ -378,10 +402,10 @@ impl Group {
         let state = &*self.state;
         let Some(processes) = &self.processes else { return Ok(()) };
         if state.lost.get().is_none() {
-            let word = if state.asked_to_stop.get() { STOP } else { 0 };
-            let words = processes.words(word);
+            let words = processes.words(state.asked.get());
             state.lost.set(lost(&words));
-            state.stops.set(state.stops.get() || words.iter().any(|word| word & STOP != 0));
+            let asked = words.iter().fold(0, |all, word| all | word) & (STOP | SAVE);
+            state.agreed.set(state.agreed.get() | asked);
         }
         if let Some(Lost { rank, exit_code }) = state.lost.get() {
             return Err(GroupError::Another { rank, exit_code });
@@ -393,6 +417,8 @@ impl Group {
 
 /// The bit of a word that asks to stop. The bits below are the exit code of a failed process.
 const STOP: u32 = 1 << 8;
+/// The bit of a word that asks for a checkpoint.
+const SAVE: u32 = 1 << 9;
 
 /// The first process that failed.
 fn lost(words: &[u32]) -> Option<Lost> {

@@ -1,5 +1,7 @@
 //! When the trainer writes a checkpoint, and how it resumes from one.
 
+use std::time::Instant;
+
 use backend::AutodiffBackend;
 use burn::module::AutodiffModule;
 use serde_json::json;
@@ -81,7 +83,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         let directory = keeper.checkpoints();
         let config = self.config.checkpoint.clone();
         let steps_per_epoch = self.config.length().steps_per_epoch;
-        let shelf = Shelf::open(directory, config, steps_per_epoch, &self.parameters)?;
+        let mut shelf = Shelf::open(directory, config, steps_per_epoch, &self.parameters)?;
         let newest = shelf.newest(&self.parameters)?;
         self.shelf = Some(shelf);
         Ok(newest)
@@ -99,7 +101,8 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
     /// epoch's last update waits for its validation.
     pub(super) fn checkpoint_in_epoch(&mut self) -> Result<(), TrainError> {
         let within = self.state.record.position > 0;
-        if within && self.is_due_by_steps() { self.checkpoint() } else { Ok(()) }
+        let is_due = self.is_due_by_steps() || self.is_due_by_time();
+        if within && is_due { self.checkpoint() } else { Ok(()) }
     }
 
     /// Writes a checkpoint between two epochs if one is due, and at the end of the run.
@@ -110,8 +113,11 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
             .into_iter()
             .flatten()
             .any(|every| epochs.is_multiple_of(every));
-        let due = by_epochs || self.is_due_by_steps() || self.state.is_over(&self.config);
-        if due { self.checkpoint() } else { Ok(()) }
+        let is_due = by_epochs
+            || self.is_due_by_steps()
+            || self.is_due_by_time()
+            || self.state.is_over(&self.config);
+        if is_due { self.checkpoint() } else { Ok(()) }
     }
 
     /// Writes a checkpoint, unless the last one holds this state or it is the initial one.
@@ -136,7 +142,8 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         }
         // It counts once all processes know of it.
         self.config.group.meet()?;
-        self.kept = Some(self.place());
+        self.config.group.has_saved();
+        (self.kept, self.saved) = (Some(self.place()), Instant::now());
         self.tell(&Event::Checkpoint { epoch: self.epochs_begun(), step: self.step_number() })?;
         if clock_ran {
             self.clock.start();
@@ -160,6 +167,19 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
     fn is_due_by_steps(&self) -> bool {
         let step = self.step_number();
         self.config.checkpoint.every_steps.is_some_and(|every| step.is_multiple_of(every))
+    }
+
+    /// Whether it is time; of several processes that of the first counts, and all know of it after the same
+    /// update.
+    fn is_due_by_time(&self) -> bool {
+        let group = &self.config.group;
+        if group.is_shared() { group.saves() } else { self.has_waited_to_save() }
+    }
+
+    pub(super) fn has_waited_to_save(&self) -> bool {
+        let waited = self.saved.elapsed().as_secs_f64();
+        self.keeps
+            && self.config.checkpoint.every_minutes.is_some_and(|every| waited >= 60.0 * every)
     }
 
     /// What identifies a state within its run: updates made, epochs ended.

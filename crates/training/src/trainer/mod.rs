@@ -28,7 +28,8 @@ pub use self::report::TUNING_UPDATES;
 /// A trained model, and how its training went.
 #[derive(Debug)]
 pub struct Trained<M> {
-    /// The model, without gradients.
+    /// The model, without gradients: of the best epoch so far with
+    /// [`keep_best`](TrainerConfig::keep_best), however the run ended.
     pub model: M,
     /// How training ended.
     pub status: EndStatus,
@@ -46,7 +47,8 @@ pub struct Trained<M> {
     pub tuning: Tuning,
     /// The mean loss over the last epoch's samples, as far as it went; NaN where there were none.
     pub train_loss: f64,
-    /// What validation measured of this model; none where it was interrupted within an epoch.
+    /// What validation measured of this model; none where none did, as of the last model of a run that
+    /// was interrupted within an epoch.
     pub validation: Option<Metrics>,
     /// The best epoch, where there is a validation split.
     pub best: Option<Best>,
@@ -81,6 +83,7 @@ pub struct Trainer<'run, B: AutodiffBackend, M: AutodiffModule<B>> {
     keeps: bool,       // whether there are checkpoints, which the first process writes
     shelf: Option<Shelf>,
     kept: Option<(u64, usize)>, // the place of the last checkpoint
+    saved: Instant,             // when the last checkpoint was, or the trainer began
     warned_of_no_number: bool,
 }
 
@@ -153,6 +156,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
             keeps: false,
             shelf: None,
             kept: None,
+            saved: Instant::now(),
             warned_of_no_number: false,
         };
         trainer.begin_or_resume()?;
@@ -369,6 +373,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         let start = Instant::now();
         self.config.group.measure_until(self.interrupt.clone());
         let validation = if self.observer.validates() { validate(&model)? } else { None };
+        self.check_finite()?; // what a device measured that lacked memory or failed is wrong
         self.config.group.measure_until(Stop::default());
         let validation_seconds = validation.is_some().then(|| start.elapsed().as_secs_f64());
         self.agree_to_stop()?;

@@ -36,13 +36,18 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         self.learning_of_stops(|trainer| Ok(trainer.config.group.meet()?))
     }
 
-    /// Runs a collective operation, in which all processes agree on whether to stop.
+    /// Runs a collective operation, in which all processes agree on whether to stop, and whether it is time
+    /// for a checkpoint.
     fn learning_of_stops<T>(
         &mut self,
         act: impl FnOnce(&mut Self) -> Result<T, TrainError>,
     ) -> Result<T, TrainError> {
+        let group = &self.config.group;
         if self.interrupt.requested() {
-            self.config.group.ask_to_stop();
+            group.ask_to_stop();
+        }
+        if group.leads() && self.has_waited_to_save() {
+            group.ask_to_save();
         }
         let done = act(self)?;
         if self.config.group.stops() {

@@ -28,7 +28,7 @@ use crate::common::{BATCH, LinearModel, Problem, Recorded, SAMPLES, optimizer, s
 /// A run directory, and the events of a run: all that remains of a process that ended.
 pub(crate) struct Kept {
     folder: TempDir,
-    events: Vec<Event>,
+    pub(crate) events: Vec<Event>,
 }
 
 impl Kept {
@@ -363,21 +363,6 @@ fn a_damaged_checkpoint_is_named_and_the_one_before_is_used() {
 }
 
 #[test]
-fn a_run_whose_checkpoints_are_all_damaged_is_left_as_it_is() {
-    let (mut kept, settings) = stopped();
-    for name in kept.names() {
-        fs::remove_file(kept.directory().join(name).join("state.json")).unwrap();
-    }
-    let told = kept.events.len();
-    let error = run(&mut kept, settings, Stop::default()).unwrap_err();
-    assert!(matches!(error, TrainError::NoneUsable { .. }), "{error}");
-    let message = error.to_string();
-    assert!(message.contains("step-6") && message.contains("step-7"), "{message}");
-    assert!(error.help().is_some());
-    assert_eq!((kept.names(), kept.events.len()), (vec!["step-6".into(), "step-7".into()], told));
-}
-
-#[test]
 fn old_checkpoints_go_and_those_that_were_asked_for_stay() {
     let names = |checkpoint: CheckpointConfig| {
         let mut kept = Kept::new();
@@ -393,8 +378,10 @@ fn old_checkpoints_go_and_those_that_were_asked_for_stay() {
     assert_eq!(names(for_good), ["step-10", "step-4", "step-8"]);
     let some_for_good = CheckpointConfig { keep_every_epochs: Some(2), keep: 1, ..every_epoch };
     assert_eq!(names(some_for_good), ["step-10", "step-4", "step-8"]);
-    let every_third_step = CheckpointConfig { every_steps: Some(3), ..config };
+    let every_third_step = CheckpointConfig { every_steps: Some(3), ..config.clone() };
     assert_eq!(names(every_third_step), ["step-10", "step-9"]);
+    let at_once = CheckpointConfig { every_minutes: Some(1e-9), keep: 3, ..config };
+    assert_eq!(names(at_once), ["step-10", "step-8", "step-9"]);
 }
 
 #[test]

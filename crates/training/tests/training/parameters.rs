@@ -244,15 +244,23 @@ fn a_group_has_its_own_learning_rate() {
 }
 
 #[test]
-fn a_group_without_parameters_is_refused() {
-    let group = ParameterGroup { prefix: "sec".to_owned(), learning_rate_factor: 7.0 };
-    let settings = TrainerConfig { parameter_groups: vec![group], ..settings(OptimizerKind::Sgd) };
-    let device = Device::default();
-    let model =
-        Network::<Recorded> { first: Normalized::ones(&device), second: Normalized::ones(&device) };
-    let error = Trainer::new(model, settings, &device, &mut (), Stop::default()).err().unwrap();
-    assert!(matches!(error, TrainError::Config(_)), "{error}");
-    assert!(error.to_string().contains("is `sec`, and must be the path of"), "{error}");
+fn a_group_that_decides_on_no_parameter_is_refused() {
+    // `sec` is no part of the model, and of `first` the group before it has all.
+    for prefixes in [&["sec"][..], &["first", "first.bias"]] {
+        let group = |prefix: &&str| ParameterGroup {
+            prefix: (*prefix).to_owned(),
+            learning_rate_factor: 7.0,
+        };
+        let parameter_groups = prefixes.iter().map(group).collect();
+        let settings = TrainerConfig { parameter_groups, ..settings(OptimizerKind::Sgd) };
+        let device = Device::default();
+        let [first, second] = [(); 2].map(|()| Normalized::ones(&device));
+        let model = Network::<Recorded> { first, second };
+        let error = Trainer::new(model, settings, &device, &mut (), Stop::default()).err().unwrap();
+        assert!(matches!(error, TrainError::Config(_)), "{error}");
+        let told = format!("is `{}`, and must be the path of", prefixes.last().unwrap());
+        assert!(error.to_string().contains(&told), "{error}");
+    }
 }
 
 /// In a loop that does not update them: the network is evaluated with those that it began with.

@@ -205,3 +205,29 @@ fn a_checkpoint_that_rests_on_something_else_is_refused() {
     }
     assert_eq!(run(&mut kept, settings, Stop::default()).unwrap().steps, 10);
 }
+
+#[test]
+fn a_damaged_checkpoint_takes_the_place_of_no_whole_one() {
+    let (mut kept, mut settings) = stopped();
+    fs::remove_file(kept.directory().join("step-7/state.json")).unwrap();
+    (settings.checkpoint.every_steps, settings.checkpoint.every_epochs) = (None, None);
+    let stop = Stop::default();
+    stop.request_after(8);
+    run(&mut kept, settings, stop).unwrap();
+    assert_eq!(kept.names(), ["step-6", "step-8"]);
+}
+
+#[test]
+fn a_run_whose_checkpoints_are_all_damaged_is_left_as_it_is() {
+    let (mut kept, settings) = stopped();
+    for name in kept.names() {
+        fs::remove_file(kept.directory().join(name).join("state.json")).unwrap();
+    }
+    let told = kept.events.len();
+    let error = run(&mut kept, settings, Stop::default()).unwrap_err();
+    assert!(matches!(error, TrainError::NoneUsable { .. }), "{error}");
+    let message = error.to_string();
+    assert!(message.contains("step-6") && message.contains("step-7"), "{message}");
+    assert!(error.help().is_some());
+    assert_eq!((kept.names(), kept.events.len()), (vec!["step-6".into(), "step-7".into()], told));
+}

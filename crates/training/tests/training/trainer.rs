@@ -6,12 +6,12 @@ use backend::{NAME, Part, Selected, device::Device, overrides};
 use burn::tensor::Tensor;
 use training::{
     Best, EndStatus, Event, Metrics, Monitor, OptimizerKind, ScheduleConfig, ScheduleKind,
-    StepReport, Stop, TrainError, Trained, TrainerConfig,
+    StepReport, Stop, TrainError, Trained, Trainer, TrainerConfig,
 };
 
 use crate::common::{
-    BATCH, LinearModel, LinearTrainer, Problem, Recorded, Recorder, begun, optimizer, settings,
-    train, train_until, train_validated,
+    BATCH, LinearModel, LinearTrainer, Problem, Recorded, Recorder, begun, ones, optimizer,
+    settings, train, train_until, train_validated,
 };
 
 fn weight(trained: &Trained<LinearModel<Selected>>) -> Vec<f32> {
@@ -114,6 +114,24 @@ fn scaled_losses_give_the_same_update() {
     };
     // To scale by a power of two rounds nothing.
     assert_eq!(run(true), run(false));
+}
+
+#[test]
+fn scaling_keeps_gradients_that_are_too_small_on_their_way() {
+    let weight = |loss_scaling| {
+        let settings = TrainerConfig { loss_scaling, ..settings(optimizer(OptimizerKind::Adam)) };
+        let (device, stop, mut recorder) =
+            (Device::default(), Stop::default(), Recorder::default());
+        let mut trainer = Trainer::new(ones(), settings, &device, &mut recorder, stop).unwrap();
+        trainer.next_epoch().unwrap();
+        // Backwards 2^-156, which no f32 holds, lies between the losses and the weights.
+        let losses = trainer.model().weight.val().flatten(0, 1) * 2f32.powi(126);
+        let losses = losses * 2f32.powi(-78) * 2f32.powi(-78);
+        trainer.step(losses, Part::whole(3)).unwrap();
+        trainer.model().weight.val().into_data().to_vec::<f32>().unwrap()
+    };
+    assert_eq!(weight(false), [1.0; 3]);
+    assert!(weight(true).iter().all(|&weight| weight < 1.0), "{:?}", weight(true));
 }
 
 #[test]

@@ -66,6 +66,7 @@ seed = 0
 [checkpoint]
 every_steps = ""
 every_epochs = 100
+every_minutes = 5.0
 keep = 2
 keep_every_epochs = ""
 
