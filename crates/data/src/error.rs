@@ -8,8 +8,8 @@ use std::{
 };
 
 use crate::{
-    FileError, ImageShape, SharedFiles, Task, cifar10::Cifar10Error, csv_table::CsvError,
-    idx::IdxError, image_folder::ImageFolderError, npy::NpyError, text::TextError,
+    FileError, ImageShape, Shared, Task, cifar10::Cifar10Error, csv_table::CsvError, idx::IdxError,
+    image_folder::ImageFolderError, npy::NpyError, text::TextError,
 };
 
 /// What is wrong with the user's data. Lines count from 1, the header included.
@@ -56,7 +56,7 @@ pub enum DataError {
     },
     /// Files of two splits.
     #[error("{0}")]
-    Shared(SharedFiles),
+    Shared(Shared),
     /// Bytes that are not UTF-8.
     #[error("{}:{line}: the text is not UTF-8", path.display())]
     NotUtf8 {

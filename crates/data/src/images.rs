@@ -5,7 +5,10 @@ use std::{fmt, sync::Arc};
 use rayon::prelude::*;
 use store::sha256_hex;
 
-use crate::{DataError, Fractions, ImageShape, Parts, hold_out, table::check_labels};
+use crate::{
+    DataError, Fractions, ImageShape, Parts, Shared, count::counted, hold_out, shared,
+    table::check_labels,
+};
 
 /// Labelled images of one shape, as u8 `[channels, height, width]`.
 pub trait ImageSource: Send + Sync {
@@ -147,6 +150,20 @@ pub struct ImageSplits {
     pub train: ImagesInMemory,
     /// The split that is only reported: images of the same shape and classes.
     pub test: Option<ImagesInMemory>,
+}
+
+impl ImageSplits {
+    /// The images that are in both splits.
+    pub fn shared(&self) -> Option<Shared> {
+        shared::find_images(&self.train, self.test.as_ref()?)
+    }
+}
+
+/// What the user should know where images to measure on are the same as some to train on, by their pixels;
+/// none where either has another shape.
+pub fn note_on_known_pixels(train: &dyn ImageSource, measured: &dyn ImageSource) -> Option<String> {
+    let images = counted(measured.labels().len(), "image");
+    shared::find_images(train, measured).map(|shared| shared.note_on_known(&images))
 }
 
 /// Some images of a source, in an order of their own.

@@ -101,14 +101,14 @@ pub use crate::{
     error::DataError,
     files::FileError,
     fitted::Fitted,
-    images::{ImageSource, ImageSplits, ImagesInMemory, Subset},
+    images::{ImageSource, ImageSplits, ImagesInMemory, Subset, note_on_known_pixels},
     loader::{
         Batching, ImageBatch, ImageLoader, Pixels, Residency, TableBatch, TableLoader,
         TableTargets, TokenBatch, TokenLoader,
     },
     order::Order,
     progress::{Progress, silent},
-    shared::{SharedFiles, refuse_shared},
+    shared::{Shared, refuse_shared},
     split::{Fractions, HoldOut, Parts, classes_without_validation, hold_out},
     table::{Moments, Table, TableSplits, Targets, note_on_rows_in_both},
 };

@@ -1,14 +1,18 @@
-//! Files that are in two splits, whatever they are called: copies and links among them.
+//! Samples that are in two splits: files, whatever they are called, copies and links among them, and
+//! images by their pixels.
 
 use std::{
     collections::{HashMap, HashSet},
     fmt,
     fs::{self, File},
+    hash::{DefaultHasher, Hasher},
     path::{Path, PathBuf},
 };
 
+use rayon::prelude::*;
+
 use crate::{
-    DataError,
+    DataError, ImageSource,
     count::{counted, grouped},
 };
 
@@ -19,26 +23,56 @@ pub(crate) const OPTIONS: [&str; 3] = ["`data.path`", "`data.validation_path`", 
 pub(crate) const OF_A_FOLDER: [&str; 3] =
     ["the training split", "the validation split", "the test split"];
 
-/// Files of one split with the content of files of an earlier one.
+/// Files or images of one split with the content of some of an earlier one.
 ///
 /// Displayed, it says which these are.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SharedFiles {
+pub struct Shared {
     /// The splits, the earlier one first.
     pub(crate) splits: [&'static str; 2],
-    /// The first such file, and the one in the earlier split that has its content.
-    pub(crate) example: [PathBuf; 2],
+    /// The first such sample, and the one in the earlier split that has its content.
+    pub(crate) example: Example,
     /// How many there are.
     pub(crate) count: usize,
-    /// The files of the later split.
+    /// The samples of the later split.
     pub(crate) total: usize,
 }
 
-impl SharedFiles {
+/// A sample and the one in an earlier split that has its content.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Example {
+    Files([PathBuf; 2]),
+    /// By their indices in their splits.
+    Images([usize; 2]),
+}
+
+impl Example {
+    /// The sample, and the one that has its content.
+    fn each(&self) -> [String; 2] {
+        match self {
+            Self::Files(files) => files.each_ref().map(|file| format!("`{}`", file.display())),
+            Self::Images(images) => images.map(|index| format!("number {index} (from 0)")),
+        }
+    }
+}
+
+impl Shared {
     /// What to tell the user where splits that share files are not refused.
     pub fn note(&self) -> String {
         let refused = if self.are_most() { ", and a run that begins refuses them" } else { "" };
         format!("{self}; results there look better than they are{refused}")
+    }
+
+    /// What to tell the user where samples to measure on are the same as some of the run's.
+    ///
+    /// - `looked_at`: what was looked at, such as `18 images`
+    pub(crate) fn note_on_known(&self, looked_at: &str) -> String {
+        let [sample, original] = self.example.each();
+        format!(
+            "{} of {looked_at} are the same as images of the run, such as {sample}, which is the same as \
+             {original}: results on what it was trained on say nothing about new data",
+            grouped(self.count)
+        )
     }
 
     /// Whether these are so many that the later split measures what was learnt by heart.
@@ -47,25 +81,32 @@ impl SharedFiles {
     }
 }
 
-impl fmt::Display for SharedFiles {
+impl fmt::Display for Shared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { splits: [first, second], example: [file, original], count, total } = self;
-        let (shown, copied) = (file.display(), original.display());
-        match (count, total) {
-            (1, 1) if is_same(file, original) => {
-                write!(f, "`{shown}` is read for both {first} and {second}")
+        let Self { splits: [first, second], example, count, total } = self;
+        let [shown, copied] = example.each();
+        let sample = match example {
+            Example::Files([file, original]) if (*count, *total) == (1, 1) => {
+                return match is_same(file, original) {
+                    true => write!(f, "{shown} is read for both {first} and {second}"),
+                    false => {
+                        write!(
+                            f,
+                            "{shown}, read for {second}, is a copy of {copied}, read for {first}"
+                        )
+                    }
+                };
             }
-            (1, 1) => {
-                write!(f, "`{shown}`, read for {second}, is a copy of `{copied}`, read for {first}")
-            }
-            _ => write!(
-                f,
-                "{} of the {} read for {second} are the same as files read for {first}, such as \
-                 `{shown}`, which is the same as `{copied}`",
-                grouped(count),
-                counted(total, "file")
-            ),
-        }
+            Example::Files(_) => "file",
+            Example::Images(_) => "image",
+        };
+        write!(
+            f,
+            "{} of the {} read for {second} are the same as {sample}s read for {first}, such as {shown}, \
+             which is the same as {copied}",
+            grouped(count),
+            counted(total, sample)
+        )
     }
 }
 
@@ -81,7 +122,7 @@ fn is_same(a: &Path, b: &Path) -> bool {
 /// # Errors
 ///
 /// Names the splits and the first file.
-pub fn refuse_shared(shared: &[SharedFiles]) -> Result<(), DataError> {
+pub fn refuse_shared(shared: &[Shared]) -> Result<(), DataError> {
     match shared.iter().find(|shared| shared.are_most()) {
         Some(shared) => Err(DataError::Shared(shared.clone())),
         None => Ok(()),
@@ -95,7 +136,7 @@ pub(crate) type Known<'a> = (&'a Path, Option<&'a str>);
 ///
 /// - `names`: what the splits are called
 /// - `splits`: those to train on, to validate on and to test on
-pub(crate) fn find(names: [&'static str; 3], splits: [&[Known<'_>]; 3]) -> Vec<SharedFiles> {
+pub(crate) fn find(names: [&'static str; 3], splits: [&[Known<'_>]; 3]) -> Vec<Shared> {
     let mut earlier: Vec<(&'static str, HashMap<&str, &Path>)> = Vec::new();
     let mut shared = Vec::new();
     for (second, files) in names.into_iter().zip(splits) {
@@ -103,9 +144,9 @@ pub(crate) fn find(names: [&'static str; 3], splits: [&[Known<'_>]; 3]) -> Vec<S
             let mut pairs =
                 files.iter().filter_map(|&(file, content)| Some((file, *contents.get(content?)?)));
             if let Some((file, original)) = pairs.next() {
-                shared.push(SharedFiles {
+                shared.push(Shared {
                     splits: [first, second],
-                    example: [file.to_owned(), original.to_owned()],
+                    example: Example::Files([file.to_owned(), original.to_owned()]),
                     count: 1 + pairs.count(),
                     total: files.len(),
                 });
@@ -119,7 +160,7 @@ pub(crate) fn find(names: [&'static str; 3], splits: [&[Known<'_>]; 3]) -> Vec<S
 
 /// As [`find`], of files whose contents are unknown: read are only those as long as one of another
 /// split. One that cannot be read is left to what reads it next.
-pub(crate) fn find_files(names: [&'static str; 3], splits: [&[PathBuf]; 3]) -> Vec<SharedFiles> {
+pub(crate) fn find_files(names: [&'static str; 3], splits: [&[PathBuf]; 3]) -> Vec<Shared> {
     let lengths = splits.map(|files| files.iter().map(|file| length(file)).collect::<Vec<_>>());
     let known = lengths.each_ref().map(|of_split| of_split.iter().collect::<HashSet<_>>());
     let is_elsewhere = |split: usize, length: Option<u64>| {
@@ -139,6 +180,34 @@ pub(crate) fn find_files(names: [&'static str; 3], splits: [&[PathBuf]; 3]) -> V
     find(names, known.each_ref().map(Vec::as_slice))
 }
 
+/// The images that are in two splits; one that cannot be read is like no other.
+pub(crate) fn find_images(train: &dyn ImageSource, test: &dyn ImageSource) -> Option<Shared> {
+    let known = hashes(train).into_iter().enumerate().rev(); // of equal ones the first counts
+    let known: HashMap<u64, usize> =
+        known.filter_map(|(index, hash)| Some((hash?, index))).collect();
+    let hashes = hashes(test);
+    let mut pairs = hashes
+        .iter()
+        .enumerate()
+        .filter_map(|(index, hash)| Some([index, *known.get(hash.as_ref()?)?]));
+    let example = Example::Images(pairs.next()?);
+    let [first, _, second] = OF_A_FOLDER;
+    let count = 1 + pairs.count();
+    Some(Shared { splits: [first, second], example, count, total: hashes.len() })
+}
+
+/// A hash of each image's pixels.
+fn hashes(images: &dyn ImageSource) -> Vec<Option<u64>> {
+    let hash = |pixels: &mut Vec<u8>, index: usize| {
+        images.read(index, pixels).ok()?;
+        let mut hasher = DefaultHasher::new();
+        hasher.write(pixels);
+        Some(hasher.finish())
+    };
+    let pixels = || vec![0; images.shape().bytes()];
+    (0..images.labels().len()).into_par_iter().map_init(pixels, hash).collect()
+}
+
 /// The length of a file; none where nothing is in it.
 fn length(path: &Path) -> Option<u64> {
     let metadata = fs::metadata(path).ok()?;
@@ -152,6 +221,25 @@ fn content(path: &Path) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{ImageShape, ImagesInMemory};
+
+    #[test]
+    fn images_are_known_by_their_pixels() {
+        let images = |pixels: &[u8]| {
+            let shape = ImageShape { channels: 1, height: 1, width: 2 };
+            let labels = vec![0; pixels.len() / 2];
+            ImagesInMemory::new(shape, pixels.to_vec(), labels, vec!["a".to_owned()]).unwrap()
+        };
+        let train = images(&[1, 2, 3, 4, 3, 4]);
+        assert_eq!(find_images(&train, &images(&[2, 1, 4, 3])), None);
+        let shared = find_images(&train, &images(&[0, 0, 3, 4, 9, 9])).unwrap();
+        let told = "1 of the 3 images read for the test split are the same as images read for the training \
+                    split, such as number 1 (from 0), which is the same as number 1 (from 0)";
+        assert_eq!(shared.to_string(), told);
+        assert!(refuse_shared(&[shared]).is_ok());
+        let shared = find_images(&train, &images(&[1, 2])).unwrap();
+        assert!(refuse_shared(&[shared]).is_err());
+    }
 
     #[test]
     fn a_split_is_refused_where_half_of_it_is_in_another() {

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use store::{sha256_hex, sha256_hex_of_values};
 
 use crate::{
-    Column, ColumnKind, DataError, SharedFiles, TablePreprocessing, Target, TargetKind, Task,
+    Column, ColumnKind, DataError, Shared, TablePreprocessing, Target, TargetKind, Task,
     count::grouped, preprocess::dress::Number,
 };
 
@@ -59,7 +59,7 @@ pub struct TableSplits {
     /// Rows that are left out since they have no target.
     pub skipped: usize,
     /// Files that are in two splits; a run that begins refuses many ([`crate::refuse_shared`]).
-    pub shared: Vec<SharedFiles>,
+    pub shared: Vec<Shared>,
 }
 
 impl TableSplits {
@@ -308,7 +308,7 @@ pub(crate) fn target_note(
             "{note}; if its numbers are classes, `--set data.task=multiclass` tells them apart"
         ),
         [] => note,
-        classes if asked.is_none() && are_integers(classes) && classes.len() > 2 => {
+        classes if asked.is_none() && may_be_quantities(classes) => {
             let count = grouped(classes.len());
             format!(
                 "{note}, {count} classes; if these are quantities, `--set data.task=regression` \
@@ -334,13 +334,19 @@ pub(crate) fn differ_in_case(classes: &[String]) -> Option<[&str; 2]> {
     })
 }
 
-/// Whether classes are integers, perhaps in dress, and no codes with leading zeros.
-fn are_integers(classes: &[String]) -> bool {
-    let is_integer = |class: &String| {
-        let plain = Number::parse(class, '.').map(|number| number.plain()).unwrap_or_default();
-        plain.parse::<i64>().is_ok_and(|number| number.to_string() == plain)
-    };
-    classes.iter().all(is_integer)
+/// Whether classes may be quantities: more than two integers, perhaps in dress, and no codes with leading
+/// zeros; or two numbers of which one is no integer.
+fn may_be_quantities(classes: &[String]) -> bool {
+    let numbers: Vec<String> = classes
+        .iter()
+        .filter_map(|class| Some(Number::parse(class, '.')?.plain().to_string()))
+        .collect();
+    let is_integer =
+        |plain: &String| plain.parse::<i64>().is_ok_and(|number| number.to_string() == *plain);
+    let is_fraction = |plain: &String| plain.contains('.');
+    let are_integers = classes.len() > 2 && numbers.iter().all(is_integer);
+    let are_fractions = numbers.iter().any(is_fraction);
+    numbers.len() == classes.len() && (are_integers || are_fractions)
 }
 
 #[cfg(test)]
@@ -352,6 +358,15 @@ mod tests {
         assert!(may_be_classes(30, 300) && may_be_classes(100, 1000));
         assert!(!may_be_classes(30, 299), "too few rows of each");
         assert!(!may_be_classes(101, 100_000) && !may_be_classes(0, 100), "a quantity");
+    }
+
+    #[test]
+    fn numbers_that_are_no_codes_may_be_quantities() {
+        let may_be = |classes: &[&str]| {
+            may_be_quantities(&classes.iter().map(|&c| c.to_owned()).collect::<Vec<_>>())
+        };
+        assert!(may_be(&["1", "2", "3"]) && may_be(&["1.5", "2.5"]) && may_be(&["1", "2.5"]));
+        assert!(!may_be(&["0", "1"]) && !may_be(&["01", "02", "03"]) && !may_be(&["1.5", "x"]));
     }
 
     #[test]

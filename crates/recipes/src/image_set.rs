@@ -4,7 +4,7 @@ use std::{ops::ControlFlow, sync::Arc};
 
 use data::{
     DataError, Fitted, Fractions, ImagePreprocessing, ImageShape, ImageSource, ImageSplits, Parts,
-    SharedFiles, Subset,
+    Shared, Subset,
     cifar10::read_cifar10,
     classes_without_validation, hold_out,
     idx::read_idx,
@@ -44,7 +44,7 @@ pub struct ImageSet {
     /// What the user should know, a sentence each.
     pub notes: Vec<String>,
     /// Files that are in two splits.
-    pub shared: Vec<SharedFiles>,
+    pub shared: Vec<Shared>,
     /// Files that could not be decoded.
     pub skipped: usize,
 }
@@ -209,7 +209,7 @@ pub(crate) struct Found {
     pub(crate) test: Option<Source>,
     pub(crate) notes: Vec<String>,
     notes_on_cache: Vec<String>,
-    shared: Vec<SharedFiles>,
+    shared: Vec<Shared>,
     /// Of all splits.
     pub(crate) skipped: Vec<SkippedImage>,
 }
@@ -247,13 +247,14 @@ impl Found {
                 return Self::read_folder(data, seed, in_memory, progress);
             }
         };
+        let shared = Vec::from_iter(splits.shared());
         Ok(Self {
             train: Arc::new(splits.train),
             validation: None,
             test: splits.test.map(|test| Arc::new(test) as Source),
-            notes: Vec::new(),
+            notes: shared.iter().map(Shared::note).collect(),
             notes_on_cache: Vec::new(),
-            shared: Vec::new(),
+            shared,
             skipped: Vec::new(),
         })
     }
@@ -279,7 +280,7 @@ impl Found {
         let validation = folder.validation.map(&mut other).transpose()?;
         let test = folder.test.map(other).transpose()?;
         let shared = shared_images([Some(&train), validation.as_deref(), test.as_deref()]);
-        notes.extend(shared.iter().map(SharedFiles::note));
+        notes.extend(shared.iter().map(Shared::note));
         notes.extend(train.note_on_labels());
         let fractions = data.fractions(validation.is_some(), test.is_some());
         if fractions != Fractions::default() {

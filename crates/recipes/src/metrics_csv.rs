@@ -84,11 +84,11 @@ impl MetricsLog {
         else {
             return Ok(());
         };
-        let value = |name: &String| validation.as_ref()?.get(name).map(f64::to_string);
+        let value = |name: &String| Some(format!("{:?}", validation.as_ref()?.get(name)?));
         let values: String =
             self.names.iter().map(|name| value(name).unwrap_or_default() + ",").collect();
         self.log.append(&format!(
-            "{epoch},{step},{train_loss},{values}{learning_rate},{seconds:.6},\
+            "{epoch},{step},{train_loss:?},{values}{learning_rate:?},{seconds:.6},\
              {samples_per_second:.1},{data_wait:.6}"
         ))
     }

@@ -7,6 +7,8 @@ use crate::numbers::counted;
 
 /// A run of fewer updates is noted.
 const FEW_UPDATES: u64 = 50;
+/// Such a learning rate is noted for optimizers that scale the steps of each weight.
+const HIGH_FOR_ADAPTIVE: f64 = 0.1;
 
 /// Settings that are allowed but make little sense, a sentence each.
 pub(crate) fn odd(config: &TrainerConfig, batch_size: usize, precision: Precision) -> Vec<String> {
@@ -20,7 +22,7 @@ fn odd_length(config: &TrainerConfig, batch_size: usize) -> Vec<String> {
     let mut notes: Vec<String> = few_updates(config, batch_size).into_iter().collect();
     let (schedule, length) = (&config.schedule, config.length());
     let (warmup, steps) = (schedule.warmup_steps, length.steps);
-    if schedule.kind == ScheduleKind::Cosine && warmup >= steps {
+    if schedule.kind.warms_up() && warmup >= steps {
         notes.push(format!(
             "`schedule.warmup_steps` is {warmup} and the run has {steps} steps, so it never reaches \
              `optimizer.learning_rate`"
@@ -48,6 +50,14 @@ fn odd_length(config: &TrainerConfig, batch_size: usize) -> Vec<String> {
 fn odd_updates(config: &TrainerConfig, precision: Precision) -> Vec<String> {
     let mut notes = Vec::new();
     let optimizer = &config.optimizer;
+    let is_adaptive = optimizer.kind != OptimizerKind::Sgd;
+    let rate = optimizer.learning_rate;
+    if is_adaptive && rate >= HIGH_FOR_ADAPTIVE && config.schedule.kind != ScheduleKind::Range {
+        notes.push(format!(
+            "`optimizer.learning_rate` is {rate}, which is usual for \"sgd\"; the other optimizers mostly \
+             learn with 1e-4 to 1e-2"
+        ));
+    }
     if optimizer.kind == OptimizerKind::AdamW && optimizer.weight_decay == 0.0 {
         notes.push(
             "`optimizer.kind = \"adamw\"` is `\"adam\"` while `optimizer.weight_decay` is 0; \
@@ -88,6 +98,19 @@ mod tests {
         config::{Config, SettingsLayer, TableData},
         mlp,
     };
+
+    #[test]
+    fn a_learning_rate_for_gradient_descent_is_noted_with_other_optimizers() {
+        let note = |kind: &str, rate: &str| {
+            let settings =
+                [format!("optimizer.kind={kind}"), format!("optimizer.learning_rate={rate}")];
+            let layers = SettingsLayer::sets(&settings);
+            let config: Config<TableData, mlp::Model> = mlp::RECIPE.resolve(layers).unwrap();
+            odd(&config.trainer(100), 32, Precision::F32).concat()
+        };
+        assert!(note("adam", "0.1").contains("is 0.1, which is usual for \"sgd\""));
+        assert_eq!([note("adam", "0.01"), note("sgd", "0.1")], ["", ""]);
+    }
 
     #[test]
     fn few_updates_are_noted_unless_steps_were_limited() {

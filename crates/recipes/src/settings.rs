@@ -5,12 +5,12 @@ use std::{collections::BTreeMap, path::Path};
 use data::toml_key;
 use serde_json::Value;
 use toml::de::DeValue;
-use training::EndStatus;
+use training::{EndStatus, newest_step};
 
 use crate::{
     ExitCode, Failure, Summary,
     paths::PATHS,
-    run_directory::CONFIG,
+    run_directory::{CHECKPOINTS, CONFIG},
     shell::{command, set},
 };
 
@@ -190,7 +190,8 @@ pub(crate) fn rewrite(directory: &Path, has_checkpoint: bool) -> String {
     }
 }
 
-/// The command that makes a finished run longer: it changes whatever ended it.
+/// The command that makes a finished run longer: it changes whatever ended it. One without checkpoints is
+/// to be trained anew.
 ///
 /// - `settings`: of the run, by dotted key
 pub(crate) fn longer(
@@ -207,7 +208,11 @@ pub(crate) fn longer(
     let ended_by =
         [twice(EPOCHS, summary.epochs as u64), twice(MAX_STEPS, summary.steps), patience];
     let changes: String = ended_by.into_iter().flatten().collect();
-    command("resume", directory) + &changes
+    let again = match newest_step(&directory.join(CHECKPOINTS)) {
+        Some(_) => command("resume", directory),
+        None => command("train", &directory.join(CONFIG)),
+    };
+    again + &changes
 }
 
 /// The values that are not tables, by dotted key, as `--set` takes it.
@@ -259,6 +264,8 @@ pub(crate) fn shown(value: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use serde_json::json;
 
     use super::*;
@@ -320,11 +327,19 @@ mod tests {
 
     #[test]
     fn a_run_is_made_longer_by_what_ended_it() {
-        let check = |max_steps: Value, status: &str, epochs: u64, steps: u64, expected: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let run = folder.path().join("a");
+        let shown = run.display();
+        let told = |max_steps: Value, status: &str, epochs: u64, steps: u64| {
             let summary = example(&json!({"status": status, "epochs": epochs, "steps": steps}));
-            let command =
-                longer(Path::new("runs/a"), &leaves(&settings(5, max_steps, 0.1)), &summary);
-            assert_eq!(command, format!("recipes resume runs/a {expected}"));
+            longer(&run, &leaves(&settings(5, max_steps, 0.1)), &summary)
+        };
+        let anew = format!("recipes train {shown}/config.toml --set training.epochs=10");
+        assert_eq!(told(json!(""), "finished", 5, 50), anew);
+        fs::create_dir_all(run.join("checkpoints/step-50")).unwrap();
+        let check = |max_steps: Value, status: &str, epochs: u64, steps: u64, expected: &str| {
+            let told = told(max_steps, status, epochs, steps);
+            assert_eq!(told, format!("recipes resume {shown} {expected}"));
         };
         check(json!(""), "finished", 5, 50, "--set training.epochs=10");
         check(json!(20), "finished", 2, 20, "--set training.max_steps=40");

@@ -6,7 +6,7 @@ use backend::{
     device::{self, Device},
     set_sum_over_processes,
 };
-use data::{Batching, SharedFiles, refuse_shared};
+use data::{Batching, Shared, refuse_shared};
 use serde::Serialize;
 use serde_json::Value;
 use training::{Event, Group, Observer, Stop};
@@ -81,7 +81,7 @@ impl<'a> Start<'a> {
     }
 
     /// Refuses to begin with splits that share many of their files; a run that exists goes on.
-    pub(crate) fn keep_apart(&self, shared: &[SharedFiles]) -> Result<(), Failure> {
+    pub(crate) fn keep_apart(&self, shared: &[Shared]) -> Result<(), Failure> {
         let shared = if self.resumes { &[] } else { shared };
         Ok(refuse_shared(shared)?)
     }

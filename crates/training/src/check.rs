@@ -92,14 +92,19 @@ impl ScheduleConfig {
             let rises = minimum > 0.0 && (base / minimum).is_finite();
             found.require("schedule.minimum", minimum, rises, "well above 0 for a range");
         }
-        let kinds_with_minimum = [ScheduleKind::Cosine, ScheduleKind::Plateau, ScheduleKind::Range];
-        let is_used = kinds_with_minimum.contains(&self.kind);
+        let is_used = matches!(
+            self.kind,
+            ScheduleKind::Cosine
+                | ScheduleKind::Linear
+                | ScheduleKind::Plateau
+                | ScheduleKind::Range
+        );
         // An invalid rate has been noted already.
         let below = !is_used || base <= 0.0 || base.is_nan() || minimum <= base;
         found.require("schedule.minimum", minimum, below, "at most `optimizer.learning_rate`");
         let share = self.pct_start;
         let between = share > 0.0 && share < 1.0;
-        found.require("schedule.pct_start", share, between, "between 0 and 1");
+        found.require("schedule.pct_start", share, between, "above 0 and below 1");
         for (key, factor) in [
             ("schedule.div_factor", self.div_factor),
             ("schedule.final_div_factor", self.final_div_factor),

@@ -321,7 +321,7 @@ fn listed(names: &[String]) -> String {
 }
 
 /// A number with that many significant digits, and an exponent only where there would be many zeros.
-fn in_digits(value: f64, digits: usize) -> String {
+pub(crate) fn in_digits(value: f64, digits: usize) -> String {
     let kept: f64 = format!("{value:.*e}", digits - 1).parse().unwrap_or(value);
     match kept.abs() {
         0.0 | 1e-3..1e6 => kept.to_string(),

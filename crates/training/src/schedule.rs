@@ -10,11 +10,13 @@ use crate::patience::Patience;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ScheduleKind {
-    /// The optimizer's learning rate, from the first step to the last.
+    /// A linear warm-up, then the optimizer's learning rate to the last step.
     Constant,
     /// A linear warm-up, then half a cosine wave down to `minimum` at the end of the run (Loshchilov
     /// and Hutter, 2017).
     Cosine,
+    /// A linear warm-up, then a straight line down to `minimum` at the end of the run.
+    Linear,
     /// From a low rate up to the optimizer's and down to nearly zero, both along half a cosine wave
     /// (Smith and Topin, 2018); the momentum stays as it is.
     OneCycle,
@@ -31,9 +33,14 @@ pub enum ScheduleKind {
 }
 
 impl ScheduleKind {
+    /// Whether it may begin with a warm-up.
+    pub fn warms_up(self) -> bool {
+        matches!(self, Self::Constant | Self::Cosine | Self::Linear)
+    }
+
     /// Whether the learning rate of a step depends on how long the run is.
     pub fn depends_on_length(self) -> bool {
-        matches!(self, Self::Cosine | Self::OneCycle | Self::Range)
+        matches!(self, Self::Cosine | Self::Linear | Self::OneCycle | Self::Range)
     }
 }
 
@@ -44,9 +51,9 @@ impl ScheduleKind {
 pub struct ScheduleConfig {
     /// How the learning rate changes over the run.
     pub kind: ScheduleKind,
-    /// Cosine: the steps of the warm-up from near zero.
+    /// Constant, cosine and linear: the steps of the warm-up from near zero.
     pub warmup_steps: u64,
-    /// Cosine: the learning rate at the end. Plateau: the lowest one. Range: the first one.
+    /// Cosine and linear: the learning rate at the end. Plateau: the lowest one. Range: the first one.
     pub minimum: f64,
     /// One cycle: the share of the run during which the rate rises.
     pub pct_start: f64,
@@ -98,14 +105,13 @@ impl ScheduleConfig {
     pub fn learning_rate(&self, base: f64, step: u64, run: RunLength) -> f64 {
         let epoch = step / run.steps_per_epoch.max(1);
         match self.kind {
-            ScheduleKind::Constant | ScheduleKind::Plateau => base,
-            ScheduleKind::Cosine if step < self.warmup_steps => {
+            kind if kind.warms_up() && step < self.warmup_steps => {
                 base * (step + 1) as f64 / (self.warmup_steps as f64 + 1.0)
             }
-            ScheduleKind::Cosine => {
-                let length = run.steps.saturating_sub(self.warmup_steps).max(1);
-                let share = (step - self.warmup_steps) as f64 / length as f64;
-                between(base, self.minimum, share)
+            ScheduleKind::Constant | ScheduleKind::Plateau => base,
+            ScheduleKind::Cosine => between(base, self.minimum, self.share_after_warmup(step, run)),
+            ScheduleKind::Linear => {
+                base + (self.minimum - base) * self.share_after_warmup(step, run)
             }
             ScheduleKind::OneCycle => self.one_cycle(base, step as f64, run.steps as f64),
             ScheduleKind::Step => {
@@ -118,6 +124,12 @@ impl ScheduleConfig {
                 self.minimum * (base / self.minimum).powf(share)
             }
         }
+    }
+
+    /// How much of what follows the warm-up is over before a step, from 0 to 1.
+    fn share_after_warmup(&self, step: u64, run: RunLength) -> f64 {
+        let length = run.steps.saturating_sub(self.warmup_steps).max(1);
+        ((step - self.warmup_steps) as f64 / length as f64).min(1.0)
     }
 
     fn one_cycle(&self, highest: f64, step: f64, steps: f64) -> f64 {

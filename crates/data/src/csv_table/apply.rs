@@ -66,7 +66,8 @@ pub fn read_rows(
     preprocessing: &TablePreprocessing,
 ) -> Result<Rows, DataError> {
     let mut reader = RowReader::new(input, name, preprocessing)?;
-    Ok(reader.next_rows(usize::MAX)?.unwrap_or_default())
+    let rows = reader.next_rows(usize::MAX)?.unwrap_or_default();
+    reader.failed.take().map_or(Ok(rows), Err)
 }
 
 /// Rows to predict, read some at a time.
@@ -76,6 +77,8 @@ pub struct RowReader<'a> {
     /// The places of the columns to keep.
     kept: Vec<usize>,
     ended: bool,
+    /// Why the input ended, if it is to be told next.
+    failed: Option<DataError>,
 }
 
 impl<'a> RowReader<'a> {
@@ -95,7 +98,7 @@ impl<'a> RowReader<'a> {
         let layout = Layout::find(&mut reader, preprocessing, None)?;
         read_numbers(&mut reader, &layout, preprocessing);
         let encoder = Encoder::new(preprocessing, layout);
-        Ok(Self { reader, encoder, kept: Vec::new(), ended: false })
+        Ok(Self { reader, encoder, kept: Vec::new(), ended: false, failed: None })
     }
 
     /// Also reads the cells of these columns, which the model may not know, into [`Rows::kept`].
@@ -121,9 +124,12 @@ impl<'a> RowReader<'a> {
     ///
     /// # Errors
     ///
-    /// Where the input is no table of text from here on; a row that is wrong is among those
-    /// [refused](Rows::refused).
+    /// Where the input is no table of text from here on, once the rows before were returned; a row that is
+    /// wrong is among those [refused](Rows::refused).
     pub fn next_rows(&mut self, most: usize) -> Result<Option<Rows>, DataError> {
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
         if self.ended {
             return Ok(None);
         }
@@ -145,7 +151,15 @@ impl<'a> RowReader<'a> {
                     | DataError::NotUtf8 { line, utf16: false, .. } => {
                         rows.refused.push((line, error));
                     }
-                    _ => return Err(error),
+                    // In the cell that the quote opens lies what follows.
+                    DataError::Csv(
+                        CsvError::OpenQuote { line, .. } | CsvError::LeftOpen { line, .. },
+                    ) => {
+                        rows.refused.push((line, error));
+                        self.ended = true;
+                    }
+                    // Not before the rows above are told.
+                    _ => (self.failed, self.ended) = (Some(error), true),
                 },
             }
         }

@@ -31,7 +31,7 @@ mod fit;
 
 use std::{path::PathBuf, slice};
 
-use crate::{DataError, Fractions, SharedFiles, TableSplits, shared, split, table};
+use crate::{DataError, Fractions, Shared, TableSplits, shared, split, table};
 
 pub(crate) use self::error::column_setting;
 pub use self::{
@@ -71,7 +71,7 @@ pub fn read_csv(options: &CsvOptions, seed: u64) -> Result<TableSplits, DataErro
         let (path, target) = (options.path.clone(), schema.target.name);
         return Err(CsvError::NoFeatures { path, target, dropped: preprocessing.dropped() }.into());
     }
-    let mut notes: Vec<String> = shared.iter().map(SharedFiles::note).collect();
+    let mut notes: Vec<String> = shared.iter().map(Shared::note).collect();
     notes.extend(fit::notes(&schema, &preprocessing, options));
     let mut skipped = schema.unlabelled_rows.len();
     let mut other = |path: &PathBuf| {

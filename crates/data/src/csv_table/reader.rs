@@ -136,8 +136,15 @@ impl<'a> CsvReader<'a> {
         (reader.width, reader.first_line) = (row.len(), row.line);
         reader.ahead.push_back(Next { row: Ok(row), blank_above });
         while reader.ahead.len() <= AHEAD {
-            let Some(next) = reader.read()? else { break };
-            reader.ahead.push_back(next);
+            match reader.read() {
+                Ok(Some(next)) => reader.ahead.push_back(next),
+                Ok(None) => break,
+                Err(error) => {
+                    // Told once the rows before were taken.
+                    reader.ahead.push_back(Next { row: Err(error), blank_above: Vec::new() });
+                    break;
+                }
+            }
         }
         let is_longer = |row: &Row| row.len() == reader.width + 1;
         reader.lacks_a_name = reader.width > 1 && reader.ahead().skip(1).all(is_longer);

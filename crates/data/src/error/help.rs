@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use super::DataError;
 use crate::{
-    SharedFiles,
+    Shared,
     npy::is_npy,
     shared::{OF_A_FOLDER, OPTIONS},
 };
@@ -59,8 +59,8 @@ impl DataError {
             }
             Self::NothingHeldOut => "hold out 0.1, for example".into(),
             Self::Fraction { .. } => {
-                "set `data.validation` to 0.1, for example, or to 0 for none, and likewise `data.test`; \
-                 some samples must be left to train on"
+                "lower `data.validation` or `data.test`, for example to 0.1 or to 0: some samples must be \
+                 left to train on"
                     .into()
             }
             Self::NothingToMake { .. } => "ask for at least one of each".into(),
@@ -99,7 +99,7 @@ impl DataError {
     }
 }
 
-fn shared_help(shared: &SharedFiles) -> String {
+fn shared_help(shared: &Shared) -> String {
     let [first, second] = shared.splits;
     let hold_out = match second == OPTIONS[1] || second == OF_A_FOLDER[1] {
         true => format!(" to hold out a part of {first}"),

@@ -4,7 +4,7 @@ use std::{collections::HashMap, path};
 
 use super::ImageFolder;
 use crate::{
-    ImageSource, Parts, SharedFiles,
+    ImageSource, Parts, Shared,
     count::counted,
     shared::{self, Known, OF_A_FOLDER},
 };
@@ -70,7 +70,7 @@ impl ImageFolder {
         let known_of = |images: &Option<Vec<usize>>| images.as_deref().map_or(Vec::new(), known);
         let (validation, test) = (known_of(&parts.validation), known_of(&parts.test));
         let shared = shared::find(OF_A_FOLDER, [&known(&parts.train), &validation, &test]);
-        shared.iter().map(SharedFiles::note).collect()
+        shared.iter().map(Shared::note).collect()
     }
 }
 

@@ -38,12 +38,7 @@ mod source;
 
 use std::path::{Path, PathBuf};
 
-use crate::{
-    DataError,
-    count::{counted, grouped},
-    files::Folder,
-    shared,
-};
+use crate::{DataError, count::counted, files::Folder, shared};
 
 pub(crate) use self::resize::write_pixels;
 
@@ -167,15 +162,7 @@ pub fn note_on_known_images(trained: &Path, given: &Path) -> Option<String> {
     let looked_at = if every > 1 { " looked at" } else { "" };
     measured = measured.into_iter().step_by(every).collect();
     let shared = shared::find_files(shared::OF_A_FOLDER, [&known, &measured, &[]]).pop()?;
-    let [file, original] = &shared.example;
-    Some(format!(
-        "{} of {}{looked_at} are the same as images of the run, such as `{}`, which is the same as `{}`: \
-         results on what it was trained on say nothing about new data",
-        grouped(shared.count),
-        counted(shared.total, "image"),
-        file.display(),
-        original.display()
-    ))
+    Some(shared.note_on_known(&(counted(shared.total, "image") + looked_at)))
 }
 
 /// The folder with the classes to train on of a folder that may have splits; none where that cannot be

@@ -13,7 +13,7 @@ use super::{
     pass::{self, Pass, Passed},
 };
 use crate::{
-    DataError, ImageShape, ImageSource, Resize, SharedFiles,
+    DataError, ImageShape, ImageSource, Resize, Shared,
     images::allocate,
     progress::{Progress, go_on, silent},
     shared,
@@ -317,7 +317,7 @@ impl ImageSource for ImageFolder {
 /// [hashed](ImageFolder::hash).
 ///
 /// - `splits`: those to train on, to validate on and to test on
-pub fn shared_images(splits: [Option<&ImageFolder>; 3]) -> Vec<SharedFiles> {
+pub fn shared_images(splits: [Option<&ImageFolder>; 3]) -> Vec<Shared> {
     let known = splits.map(|split| -> Vec<shared::Known<'_>> {
         let Some(folder) = split else { return Vec::new() };
         let hashes = folder.known_hashes().iter().map(Option::as_deref);

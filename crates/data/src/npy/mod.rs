@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use self::{array::Array, target::Plan};
 use crate::{
-    Column, ColumnKind, DataError, Fractions, HoldOut, SharedFiles, Table, TablePreprocessing,
+    Column, ColumnKind, DataError, Fractions, HoldOut, Shared, Table, TablePreprocessing,
     TableSplits, TargetKind, Targets, Task,
     count::grouped,
     files::Folder,
@@ -99,7 +99,7 @@ pub fn read_npy(options: &NpyOptions, seed: u64) -> Result<TableSplits, DataErro
     let validation = validation.map(other).transpose()?.or(validate?);
     let test = test.map(other).transpose()?.or(measure?);
     let may_be_classes = matches!(plan, Plan::Regression { may_be_classes: true });
-    let mut notes: Vec<String> = shared.iter().map(SharedFiles::note).collect();
+    let mut notes: Vec<String> = shared.iter().map(Shared::note).collect();
     notes.push(target_note(&preprocessing, options.task, may_be_classes));
     notes.extend(ignored);
     let constant =

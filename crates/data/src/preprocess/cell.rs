@@ -94,7 +94,7 @@ impl CellError {
                 format!("write `{}` and so on, without points", text.replace('.', ""))
             }
             Self::NotFinite { .. } => "leave the cell empty if its value is missing".into(),
-            Self::TooLarge { .. } => "give the column another unit, or leave the cell empty".into(),
+            Self::TooLarge { .. } => "give the column another unit, or correct the number".into(),
             Self::Count { .. } => {
                 "give one cell for each column of the training file, the target left out".into()
             }

@@ -11,7 +11,7 @@ use super::{
     tokens::{Ids, Tokens, check_length},
 };
 use crate::{
-    DataError, SharedFiles, TokenKind, Vocabulary, VocabularyError,
+    DataError, Shared, TokenKind, Vocabulary, VocabularyError,
     count::{counted, grouped},
     preprocess::words::Words,
 };
@@ -35,7 +35,7 @@ pub struct Corpus {
     /// What the user should know, a line each: sizes, unknown words, characters left out.
     pub notes: Vec<String>,
     /// Files that are of two parts; a run that begins refuses many ([`crate::refuse_shared`]).
-    pub shared: Vec<SharedFiles>,
+    pub shared: Vec<Shared>,
 }
 
 impl Corpus {

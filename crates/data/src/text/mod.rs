@@ -34,7 +34,7 @@ mod windows;
 use std::path::{Path, PathBuf};
 
 use self::corpus::{Text, Texts};
-use crate::{DataError, SharedFiles, Vocabulary, shared};
+use crate::{DataError, Shared, Vocabulary, shared};
 
 pub use self::{
     corpus::Corpus,
@@ -92,12 +92,12 @@ pub fn read_text(options: &TextOptions) -> Result<Corpus, DataError> {
     };
     let shared = if shared.is_empty() { same_texts(&texts, options) } else { shared };
     let mut corpus = corpus::encode(&texts, options)?;
-    corpus.notes.extend(shared.iter().map(SharedFiles::note));
+    corpus.notes.extend(shared.iter().map(Shared::note));
     Ok(Corpus { shared, ..corpus })
 }
 
 /// Texts that are the same but for how their files end and break lines.
-fn same_texts(texts: &Texts, options: &TextOptions) -> Vec<SharedFiles> {
+fn same_texts(texts: &Texts, options: &TextOptions) -> Vec<Shared> {
     let parts = [
         (&options.path, Some(&texts.text)),
         (&options.validation_path, texts.validation.as_ref()),

@@ -402,6 +402,25 @@ fn rows_to_predict_that_are_wrong() {
 }
 
 #[test]
+fn a_quote_that_is_left_open_costs_no_row_before_it() {
+    let (_folder, result) = read(&[("a.csv", rows_and("1,u,0").as_bytes())], |_, _| {});
+    let preprocessing = result.unwrap().preprocessing;
+    for (last, told) in [
+        ("3,\"u\n1,u\n", "a quote that opens in this row is never closed"),
+        (
+            "3,\"u\n1,\"u\n2,v\n1,u\n",
+            "the quote that opens a cell here is closed in line 5, in front",
+        ),
+    ] {
+        let text = format!("x,word\n1,u\n2,v\n{last}");
+        let rows = read_rows(text.as_bytes(), "stdin", &preprocessing).unwrap();
+        let [(line, error)] = &rows.refused[..] else { panic!("{:?}", rows.refused) };
+        assert_eq!((&rows.lines[..], *line), (&[2, 3][..], 4), "{text}");
+        assert!(error.to_string().starts_with(&format!("stdin:4: {told}")), "{error}");
+    }
+}
+
+#[test]
 fn a_wrong_row_to_predict_costs_itself_alone() {
     let text = rows_and("1,u,0");
     let (_folder, result) = read(&[("a.csv", text.as_bytes())], |_, _| {});

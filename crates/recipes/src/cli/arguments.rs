@@ -287,8 +287,10 @@ fn of_other_programs(error: &clap::Error, rendered: &str) -> Option<String> {
     let of = |kind| error.get(kind).map(ContextValue::to_string);
     match error.kind() {
         ErrorKind::InvalidSubcommand if !is_of(rendered, &["data"]) => {
-            let command = other_programs::command(&of(ContextKind::InvalidSubcommand)?)?;
-            Some(format!("that is `recipes {command}` here"))
+            let word = of(ContextKind::InvalidSubcommand)?;
+            let here = other_programs::command(&word);
+            let here = here.map(|command| format!("that is `recipes {command}` here"));
+            here.or_else(|| other_programs::without(&word).map(str::to_owned))
         }
         ErrorKind::InvalidValue if of(ContextKind::InvalidArg)? == "<SOURCE>" => {
             let source = usual_choice(&of(ContextKind::InvalidValue)?)?;
@@ -435,6 +437,9 @@ mod tests {
         assert!(help("predict runs/a b.csv --config c").starts_with("usage: "));
         assert_eq!(help("validate runs/a"), "that is `recipes eval` here");
         assert_eq!(help("inspect csv a.csv"), "that is `recipes data inspect` here");
+        assert!(help("tune mlp").contains("`recipes lr-find RECIPE`"));
+        assert!(help("serve runs/a").contains("--format onnx"));
+        assert!(help("train mlp -o a").contains("`--run-dir DIR`"));
         assert_eq!(help("trian"), "did you mean `train`?");
         let program = help("version");
         assert!(program.ends_with("; see `recipes help`"), "{program}");

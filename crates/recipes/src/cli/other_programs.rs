@@ -14,7 +14,23 @@ pub(super) fn command(word: &str) -> Option<&'static str> {
         "ls" => "list",
         "cp" | "init" | "new" => "copy",
         "inspect" => "data inspect",
+        "verify" => "verify-resume",
         "get" | "download" => "data get",
+        _ => return None,
+    })
+}
+
+/// What to do instead of a command of other programs that there is not here.
+pub(super) fn without(word: &str) -> Option<&'static str> {
+    Some(match word {
+        "tune" | "sweep" | "search" | "hpo" => {
+            "there is no search for settings: `recipes lr-find RECIPE` finds a learning rate, and runs that \
+             a shell's loop begins with different `--set KEY=VALUE` are compared by `recipes compare RUN..`"
+        }
+        "serve" | "deploy" => {
+            "there is no server: `recipes export RUN --format onnx` writes the model for one, and the \
+             crate `inference` runs it in a program of yours"
+        }
         _ => return None,
     })
 }
@@ -24,7 +40,7 @@ pub(super) fn command(word: &str) -> Option<&'static str> {
 pub(super) fn instead_of(option: &str) -> Option<(&'static [&'static str], &'static str)> {
     Some(match option {
         option if option.strip_prefix("--").is_some_and(is_device) => (&[], DEVICE),
-        "--name" | "--project" | "--output-dir" | "--save-dir" => {
+        "--name" | "--project" | "--output-dir" | "--save-dir" | "--output" | "--out" | "-o" => {
             (&["train"], "name the run directory: `--run-dir DIR`")
         }
         "--resume" => (&["train"], "to go on with a run: `recipes resume RUN`"),

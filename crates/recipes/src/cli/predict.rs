@@ -2,7 +2,7 @@
 
 use std::{
     fs::File,
-    io::{Read, stdin},
+    io::{ErrorKind, Read, stdin},
     path::{Path, PathBuf},
 };
 
@@ -128,7 +128,8 @@ fn predict_table(
     let mut refused = false;
     let (name, reader) = open(input)?;
     let mut reader = RowReader::new(reader, &name, preprocessing)?;
-    reader.keep(printer.keep())?;
+    let is_mistyped = |error| Failure { exit_code: ExitCode::Usage, ..Failure::from(error) };
+    reader.keep(printer.keep()).map_err(is_mistyped)?;
     while let Some(rows) = reader.next_rows(ROWS_AT_A_TIME)? {
         refused |= !rows.refused.is_empty();
         let name = |line: u64| format!("{name}:{line}");
@@ -267,10 +268,13 @@ fn open(input: &Path) -> Result<(String, Box<dyn Read>), Failure> {
     }
     match File::open(input) {
         Ok(file) => Ok((name(input), Box::new(file))),
-        Err(error) => Err(Failure::new(
-            ExitCode::UserData,
-            format!("cannot read `{}`: {error}", input.display()),
-            "check the path, or use `-` for standard input",
-        )),
+        Err(error) => {
+            let help = match error.kind() {
+                ErrorKind::PermissionDenied => "check who may read it",
+                _ => "check the path, or use `-` for standard input",
+            };
+            let message = format!("cannot read `{}`: {error}", input.display());
+            Err(Failure::new(ExitCode::UserData, message, help))
+        }
     }
 }

@@ -60,6 +60,11 @@ pub(super) fn run(
 ) -> Result<(), Failure> {
     let named = arguments.recipe.as_deref().unwrap_or(DEFAULT);
     let (recipe, mut layers) = recipe_and_layers(named, &arguments.settings)?;
+    let options = [
+        ("--seed", "training.seed", arguments.seed.is_some()),
+        ("--max-steps", "training.max_steps", arguments.max_steps.is_some()),
+    ];
+    refuse_twice(&arguments.settings, options)?;
     layers.extend(arguments.seed.map(SettingsLayer::seed));
     layers.extend(arguments.max_steps.map(SettingsLayer::max_steps));
     check_alike(group, &layers)?;
@@ -207,6 +212,20 @@ fn refuse_run(named: &Path) -> Result<(), Failure> {
             quoted_path(&config)
         ),
     ))
+}
+
+/// Refuses an option beside the setting that it stands for.
+fn refuse_twice(settings: &[String], options: [(&str, &str, bool); 2]) -> Result<(), Failure> {
+    let layers = SettingsLayer::sets(settings);
+    let is_set = |key: &str| layers.iter().filter_map(SettingsLayer::key).any(|set| set == key);
+    match options.into_iter().find(|&(_, key, is_given)| is_given && is_set(key)) {
+        None => Ok(()),
+        Some((option, key, _)) => Err(Failure::new(
+            ExitCode::Usage,
+            format!("`{option}` and `--set {key}=` are one setting, given twice"),
+            "leave out one of them",
+        )),
+    }
 }
 
 /// Refuses data in place of a recipe, and says how to train on them.

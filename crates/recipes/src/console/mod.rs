@@ -206,9 +206,7 @@ impl Console {
         match &self.view {
             View::Bar(bar) => {
                 self.move_to(bar, step);
-                if self.last_step.is_none() {
-                    self.show_interval(bar, epoch);
-                }
+                self.show_interval(bar, epoch);
             }
             View::Plain
                 if self.last_report.elapsed() >= STATUS_EVERY
@@ -256,19 +254,17 @@ impl Console {
         }
     }
 
-    /// Shows the last log interval, or the epoch before the first one.
+    /// Shows the epoch, and the last log interval if there is one.
     fn show_interval(&self, bar: &ProgressBar, epoch: usize) {
-        bar.set_message(match self.last_step {
-            Some(last) => fitting(&self.fields(last), room(width(), self.steps)),
-            None => format!("epoch {epoch}/{}", self.epochs),
-        });
+        bar.set_message(fitting(&self.fields(epoch), room(width(), self.steps)));
     }
 
-    /// What a bar says of the last log interval, the most important first.
-    fn fields(&self, last: StepReport) -> String {
+    /// What a bar says of an epoch and of the last log interval, the most important first.
+    fn fields(&self, epoch: usize) -> String {
+        let epoch = format!("epoch {epoch}/{}", self.epochs);
+        let Some(last) = self.last_step else { return epoch };
         let validation = self.validation.as_ref().map(describe).unwrap_or_default();
-        let (epoch, epochs, loss) = (last.epoch, self.epochs, rounded(last.loss));
-        format!("epoch {epoch}/{epochs}, loss {loss}{validation}, {}", speed(last.pace))
+        format!("{epoch}, loss {}{validation}, {}", rounded(last.loss), speed(last.pace))
     }
 
     /// A line for the epoch: in a pipe for each, above a bar of many epochs at most one a second, and the
@@ -461,6 +457,8 @@ mod tests {
         assert_eq!((bar.position(), bar.message()), (10, message.clone()));
         hear(&mut console, &Event::Validating);
         assert_eq!(bar.message(), message, "it was short");
+        hear(&mut console, &Event::Progress { epoch: 2, step: 13 });
+        assert_eq!(bar.message(), message.replace("epoch 1/4", "epoch 2/4"));
     }
 
     #[test]
@@ -474,7 +472,8 @@ mod tests {
             ..Pace::default()
         };
         let report = StepReport { epoch: 7, step: 175, loss: 0.5326, pace, ..Default::default() };
-        let fields = console.fields(report);
+        console.last_step = Some(report);
+        let fields = console.fields(7);
         assert_eq!(fitting(&fields, room(120, 12_500)), fields);
         let narrow = fitting(&fields, room(80, 12_500));
         assert_eq!(narrow, "epoch 7/500, loss 0.5326");

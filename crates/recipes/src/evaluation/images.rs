@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use backend::device::Device;
 use data::{
-    DataError, ImageShape, ImageSource, SharedFiles,
-    cifar10::read_cifar10_test,
+    DataError, ImageShape, ImageSource, ImagesInMemory, Shared,
+    cifar10::{read_cifar10, read_cifar10_test},
     hold_out,
-    idx::read_idx_test,
+    idx::{read_idx, read_idx_test},
     image_folder::{
         ImageFolderOptions, ImageFolderSplits, OnBadImage, note_on_known_images, open_image_folder,
         shared_images,
     },
-    picture,
+    note_on_known_pixels, picture,
 };
 use inference::IMAGES_AT_A_TIME;
 use rayon::prelude::*;
@@ -119,14 +119,20 @@ fn to_measure(
         evaluated.check_same_data(&fingerprint)?;
         return images.ok_or_else(|| evaluated.nothing_held_out());
     };
-    let is_folder = config.data.source == ImageOrigin::ImageFolder && !evaluated.is_own;
-    let own = config.data.path.replace(path.to_owned()).filter(|_| is_folder);
+    let own = config.data.path.replace(path.to_owned()).filter(|_| !evaluated.is_own);
     config.data.cache = None; // of the run's own images
     if config.data.source == ImageOrigin::Synthetic {
         config.data.source = ImageOrigin::ImageFolder;
     }
     let mut given = read_given(&config.data, seed, progress)?;
-    given.notes.extend(own.and_then(|own| note_on_known_images(&own, path)));
+    let of_run = |train: ImagesInMemory| note_on_known_pixels(&train, &*given.samples);
+    let known = own.and_then(|own| match config.data.source {
+        ImageOrigin::Synthetic => None,
+        ImageOrigin::ImageFolder => note_on_known_images(&own, path),
+        ImageOrigin::Idx => of_run(read_idx(&own).ok()?.train),
+        ImageOrigin::Cifar10 => of_run(read_cifar10(&own).ok()?.train),
+    });
+    given.notes.extend(known);
     Ok(given)
 }
 
@@ -186,7 +192,7 @@ fn read_held_out(
             let hashes = hashes(&folder.train, [validation, test], data, &parts)?;
             let shared = shared_images(splits);
             let (samples, split, mut notes) = read_folder(folder, data, progress)?;
-            notes.extend(shared.iter().map(SharedFiles::note));
+            notes.extend(shared.iter().map(Shared::note));
             let split = split.expect("one of the two is there");
             return Ok((
                 Some(Measured { split, given_split: None, samples, notes }),

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use backend::{Selected, device::Device};
 use data::{
-    SharedFiles, Table, TablePreprocessing, Target, TargetKind,
+    Shared, Table, TablePreprocessing, Target, TargetKind,
     csv_table::{OnMissingTarget, read_table},
     note_on_rows_in_both,
     npy::{is_npy, read_npy_table},
@@ -139,7 +139,7 @@ fn to_measure(evaluated: &Evaluated<'_>, config: &TableConfig) -> Result<Measure
     let Some(path) = evaluated.given else {
         let splits = mlp::read(config).map_err(|error| evaluated.or_elsewhere(error))?;
         evaluated.check_same_data(&splits.fingerprint())?;
-        let notes = splits.shared.iter().map(SharedFiles::note).collect();
+        let notes = splits.shared.iter().map(Shared::note).collect();
         let TableData { path, validation_path, test_path, .. } = &config.data;
         let test = splits.test.map(|table| ("test", test_path, table));
         let validation = splits.validation.map(|table| ("validation", validation_path, table));

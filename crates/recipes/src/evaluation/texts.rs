@@ -2,7 +2,7 @@
 
 use backend::{Share, device::Device};
 use data::{
-    DataError, SharedFiles, TokenLoader, Vocabulary,
+    DataError, Shared, TokenLoader, Vocabulary,
     text::{Predict, Tokens, Windows, note_on_known_text, read_text, read_tokens},
 };
 use models::{Architecture, Network, Positions};
@@ -49,7 +49,7 @@ pub(super) fn examine(
             options.known = (!config.model.weights.are_drawn()).then(|| vocabulary.clone());
             let corpus = read_text(&options).map_err(|error| evaluated.or_elsewhere(error))?;
             evaluated.check_same_data(&corpus.fingerprint())?;
-            notes.extend(corpus.shared.iter().map(SharedFiles::note));
+            notes.extend(corpus.shared.iter().map(Shared::note));
             let test = corpus.test.map(|tokens| ("test", tokens));
             test.or(corpus.validation.map(|tokens| ("validation", tokens)))
                 .ok_or_else(|| evaluated.nothing_held_out())?

@@ -1,11 +1,13 @@
 //! How the losses moved from epoch to epoch, and what that says of a longer or a shorter run.
 
 use serde_json::Value;
+use training::newest_step;
 
 use crate::{
     Summary,
     numbers::{in_words, rounded},
     record::{EpochRecord, Record},
+    run_directory::CHECKPOINTS,
     settings::longer,
 };
 
@@ -83,7 +85,8 @@ pub(super) fn still_falls(record: &Record, summary: &Summary) -> Option<String> 
         // While it warms up, it does not depend on the length.
         let warmup = record.settings.get("schedule.warmup_steps").and_then(Value::as_u64);
         let has_warmed_up = summary.steps >= warmup.unwrap_or(0);
-        let jumps = match record.depends_on_length() && has_warmed_up {
+        let goes_on = newest_step(&record.directory.join(CHECKPOINTS)).is_some();
+        let jumps = match goes_on && record.depends_on_length() && has_warmed_up {
             true => "; the learning rate then jumps to where a run of that length has it",
             false => "",
         };
@@ -96,6 +99,8 @@ pub(super) fn still_falls(record: &Record, summary: &Summary) -> Option<String> 
 
 #[cfg(test)]
 pub(super) mod tests {
+    use std::fs;
+
     use serde_json::json;
 
     use super::*;
@@ -178,8 +183,14 @@ pub(super) mod tests {
     fn a_loss_that_still_falls_promises_more() {
         let mut run = run_of(&[(0.5, 0.4), (0.3, 0.2), (0.1, 0.15)], &json!({}));
         let told = |run: &Record| still_falls(run, run.summary.as_ref().unwrap()).unwrap();
-        let longer = "The validation loss was still falling; to train longer: `recipes resume \
-                      runs/a --set training.epochs=6`";
+        let told_of = "The validation loss was still falling; to train longer: ";
+        let anew = format!("{told_of}`recipes train runs/a/config.toml --set training.epochs=6`.");
+        assert_eq!(told(&run), anew);
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir_all(folder.path().join("checkpoints/step-3")).unwrap();
+        run.directory = folder.path().to_owned();
+        let shown = folder.path().display();
+        let longer = format!("{told_of}`recipes resume {shown} --set training.epochs=6`");
         assert_eq!(told(&run), format!("{longer}."));
         run.settings.insert("schedule.kind".to_owned(), json!("cosine"));
         let jumps = "; the learning rate then jumps to where a run of that length has it.";

@@ -213,6 +213,44 @@ fn many_classes_are_told_apart_and_their_matrix_is_found() {
     }
 }
 
+/// The bytes of an IDX file.
+fn idx(dimensions: &[u32], values: Vec<u8>) -> Vec<u8> {
+    let sizes = dimensions.iter().flat_map(|size| size.to_be_bytes());
+    [0, 0, 8, dimensions.len() as u8].into_iter().chain(sizes).chain(values).collect()
+}
+
+#[test]
+fn images_that_were_trained_on_are_not_measured_in_silence() {
+    let folder = Folder::new();
+    let write = |place: &str, stem: &str, first: u32| {
+        let pixels = (0..400 * 60).map(|index| (index / 400 * 3 + index % 7 + first) as u8);
+        folder.write(
+            &format!("{place}/{stem}-images-idx3-ubyte"),
+            idx(&[60, 20, 20], pixels.collect()),
+        );
+        let labels = (0..60).map(|index| index % 2).collect();
+        folder.write(&format!("{place}/{stem}-labels-idx1-ubyte"), idx(&[60], labels));
+    };
+    for place in ["set", "other"] {
+        fs::create_dir(folder.path(place)).unwrap();
+    }
+    write("set", "train", 0);
+    write("set", "t10k", 0);
+    let train = "train cnn --set data.source=idx --set data.path=set --max-steps 2 --progress quiet \
+                 --run-dir run";
+    let told = "60 of the 60 images read for the test split are the same as images read for the training \
+                split, such as number 0";
+    folder.run(train).refused(3, told);
+    write("set", "t10k", 1);
+    let trained = folder.run(train).succeeded();
+    assert!(!trained.stderr.contains("the same as"), "{}", trained.stderr);
+    assert_eq!(folder.run("eval run").succeeded().stdout.matches("the same").count(), 0);
+    write("other", "t10k", 0);
+    let measured = folder.run("eval run --data other").succeeded().stdout;
+    let told = "60 of 60 images are the same as images of the run";
+    assert!(measured.contains(told), "{measured}");
+}
+
 /// As spreadsheets write it, in training and in what comes later.
 #[test]
 fn a_table_in_dress_is_measured_and_predicted_as_the_plain_one() {

@@ -26,6 +26,10 @@ fn the_command_line_is_checked() {
     check("train none.csv", "`none.csv` does not exist");
     check("train mnist", "`mnist` is a data set, not a recipe");
     check("train mlp --sed 1", "unexpected argument '--sed'");
+    check(
+        "train mlp --seed 3 --set training.seed=4",
+        "`--seed` and `--set training.seed=` are one",
+    );
     check("train mlp --seed -1", "invalid value '-1' for '--seed <N>': it is not a whole number");
     check("predict", "required arguments were not provided: <RUN> <INPUT>...");
     check("copy mlp settings.txt", "`settings.txt` does not end in `.toml`");

@@ -382,7 +382,7 @@ fn categories_are_embedded_and_an_unseen_one_is_predicted_too() {
     assert_eq!(rows[2], "ids.csv:3,,,,", "{kept:?}");
     assert!(rows[3].starts_with("ids.csv:4,9,1,no,"), "{kept:?}");
     let unknown = folder.run("predict run ids.csv --csv --keep ide");
-    unknown.refused(3, "`ids.csv` has no column `ide`");
+    unknown.refused(2, "`ids.csv` has no column `ide`");
 
     let predicted = folder.run("predict run new.csv --csv --probabilities").succeeded().stdout;
     let rows: Vec<Vec<&str>> = predicted.lines().map(|line| line.split(',').collect()).collect();

@@ -9,8 +9,12 @@ use serde_json::json;
 use crate::{
     Event, TrainError, Trainer,
     checkpoint::{Contents, Newest, Shelf, Tensors},
+    error::in_digits,
     progress::Clock,
 };
+
+/// More than a warm-up raises the learning rate from one update to the next.
+const MUCH: f64 = 2.5;
 
 impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
     /// Resumes from the newest checkpoint, if the observer keeps any; else begins.
@@ -67,7 +71,24 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
             steps: self.config.length().steps,
             epoch: self.epochs_begun(),
             step: self.step_number(),
-        })
+        })?;
+        self.warn_of_higher_rate()
+    }
+
+    /// Warns where the learning rate is much higher than that of the last update: a schedule that had come
+    /// to its end follows the run's new length.
+    fn warn_of_higher_rate(&mut self) -> Result<(), TrainError> {
+        let (before, next) =
+            (self.state.record.learning_rate, self.state.next_learning_rate(&self.config));
+        let goes_on = self.step_number() < self.config.length().steps;
+        if !goes_on || !self.config.schedule.kind.depends_on_length() || next <= MUCH * before {
+            return Ok(());
+        }
+        let [before, next] = [before, next].map(|rate| in_digits(rate, 2));
+        let message = format!(
+            "the learning rate goes up from {before} to {next}: the schedule follows the run's new length"
+        );
+        self.tell(&Event::Warning { message })
     }
 
     /// Begins with the weights of the first process, laid out as those of a run that resumes.

@@ -433,6 +433,23 @@ fn a_run_that_was_stopped_may_be_ended_there_but_not_before() {
 }
 
 #[test]
+fn a_learning_rate_that_rises_with_the_length_of_a_run_is_told() {
+    let told = |kind| {
+        let mut settings = TrainerConfig { epochs: 3, ..everything(OptimizerKind::Sgd) };
+        settings.schedule = ScheduleConfig::new(kind);
+        let mut kept = Kept::new();
+        for epochs in [3, 7] {
+            run(&mut kept, TrainerConfig { epochs, ..settings.clone() }, Stop::default()).unwrap();
+        }
+        kept.warnings().concat()
+    };
+    // Of 6 updates the last has a sixth of the learning rate, of 14 the seventh eight fourteenths.
+    let told_of = "the learning rate goes up from 0.0083 to 0.029: the schedule follows";
+    assert!(told(ScheduleKind::Linear).starts_with(told_of), "{}", told(ScheduleKind::Linear));
+    assert_eq!(told(ScheduleKind::Constant), "");
+}
+
+#[test]
 fn a_run_that_ended_within_an_epoch_goes_on_there_when_it_is_made_longer() {
     for kind in KINDS {
         let mut straight = Kept::new();

@@ -35,6 +35,11 @@ fn case(name: &str) -> ScheduleConfig {
         "warm_cosine" => {
             ScheduleConfig { warmup_steps: 7, minimum: 0.001, ..new(ScheduleKind::Cosine) }
         }
+        "warm_constant" => ScheduleConfig { warmup_steps: 7, ..new(ScheduleKind::Constant) },
+        "linear" => new(ScheduleKind::Linear),
+        "warm_linear" => {
+            ScheduleConfig { warmup_steps: 7, minimum: 0.001, ..new(ScheduleKind::Linear) }
+        }
         "one_cycle" => new(ScheduleKind::OneCycle),
         "one_cycle_early" => ScheduleConfig {
             pct_start: 0.1,
@@ -57,7 +62,7 @@ fn assert_close(ours: f64, pytorch: f64, what: &str) {
 #[test]
 fn every_step_has_pytorchs_learning_rate() {
     let Fixture { base, steps, steps_per_epoch, cases, .. } = fixture();
-    assert_eq!(cases.len(), 6);
+    assert_eq!(cases.len(), 9);
     for (name, expected) in cases {
         assert_eq!(expected.len(), steps as usize);
         for (step, &expected) in expected.iter().enumerate() {

@@ -6,11 +6,15 @@ use crate::config::check::Checker;
 
 /// The keys that only some kinds read: the key, a kind that reads it, and all that do.
 const READERS: [(&str, &str, &[ScheduleKind]); 9] = [
-    ("schedule.warmup_steps", "cosine", &[ScheduleKind::Cosine]),
+    (
+        "schedule.warmup_steps",
+        "cosine",
+        &[ScheduleKind::Constant, ScheduleKind::Cosine, ScheduleKind::Linear],
+    ),
     (
         "schedule.minimum",
         "cosine",
-        &[ScheduleKind::Cosine, ScheduleKind::Plateau, ScheduleKind::Range],
+        &[ScheduleKind::Cosine, ScheduleKind::Linear, ScheduleKind::Plateau, ScheduleKind::Range],
     ),
     ("schedule.pct_start", "one_cycle", &[ScheduleKind::OneCycle]),
     ("schedule.div_factor", "one_cycle", &[ScheduleKind::OneCycle]),

@@ -92,12 +92,12 @@ fn a_wrong_type_says_what_was_expected_and_found() {
         &["`model.hidden[1]` must be a whole number, found `\"16\"`, in my.toml:4"],
     );
     refuses(
-        sets(&["model.hidden=64", "schedule.kind=linear", "training.epochs=-1"]),
+        sets(&["model.hidden=64", "schedule.kind=fixed", "training.epochs=-1"]),
         &[
             "`model.hidden` must be a list, such as `[64]`, found `64`, in --set model.hidden=64",
             "help: the recipe has `model.hidden = [10]`",
-            "`schedule.kind` must be `\"constant\"`, `\"cosine\"`, `\"one_cycle\"`, `\"step\"`, \
-             `\"exponential\"` or `\"plateau\"`, found `\"linear\"`, in --set schedule.kind=linear",
+            "`schedule.kind` must be `\"constant\"`, `\"cosine\"`, `\"linear\"`, `\"one_cycle\"`, `\"step\"`, \
+             `\"exponential\"` or `\"plateau\"`, found `\"fixed\"`, in --set schedule.kind=fixed",
             "help: the recipe has `schedule.kind = \"constant\"`",
             "`training.epochs` must be a whole number that is not negative, found `-1`, in --set \
              training.epochs=-1",
@@ -167,7 +167,7 @@ fn an_unknown_choice_names_the_nearest_and_all() {
         &[
             "`optimizer.kind` must be `\"adam\"`, `\"adamw\"`, `\"nadam\"`, `\"sgd\"` or `\"rmsprop\"`, found `\"adm\"`, in --set optimizer.kind=adm",
             "help: did you mean `\"adam\"`?",
-            "`schedule.kind` must be `\"constant\"`, `\"cosine\"`, `\"one_cycle\"`, `\"step\"`, \
+            "`schedule.kind` must be `\"constant\"`, `\"cosine\"`, `\"linear\"`, `\"one_cycle\"`, `\"step\"`, \
              `\"exponential\"` or `\"plateau\"`, found `\"cosin\"`, in --set \
              schedule.kind=cosin",
             "help: did you mean `\"cosine\"`?",

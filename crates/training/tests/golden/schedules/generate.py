@@ -15,15 +15,23 @@ LOSSES = [1.0, 0.8, 0.8, 0.81, 0.7999999, 0.9, 0.9, 0.5, 0.6, 0.6, 0.6, 0.6, 0.6
 ACCURACIES = [0.1, 0.5, 0.5, 0.49, 0.50001, 0.4, 0.4, 0.9, 0.9, 0.9, 0.90001, 0.9, 0.9, 0.9]
 
 
-def warm_cosine(optimizer):
+def warm(optimizer, rest):
     rise = schedulers.LinearLR(optimizer, 1 / (WARMUP + 1), 1.0, total_iters=WARMUP)
-    fall = schedulers.CosineAnnealingLR(optimizer, STEPS - WARMUP, eta_min=0.001)
-    return schedulers.SequentialLR(optimizer, [rise, fall], milestones=[WARMUP])
+    return schedulers.SequentialLR(optimizer, [rise, rest], milestones=[WARMUP])
+
+
+def line(optimizer, end, steps):
+    return schedulers.LinearLR(optimizer, 1.0, end / BASE, total_iters=steps)
 
 
 BY_STEP = {
     "cosine": lambda o: schedulers.CosineAnnealingLR(o, STEPS),
-    "warm_cosine": warm_cosine,
+    "warm_cosine": lambda o: warm(
+        o, schedulers.CosineAnnealingLR(o, STEPS - WARMUP, eta_min=0.001)
+    ),
+    "warm_constant": lambda o: warm(o, schedulers.ConstantLR(o, factor=1.0)),
+    "linear": lambda o: line(o, 0.0, STEPS),
+    "warm_linear": lambda o: warm(o, line(o, 0.001, STEPS - WARMUP)),
     "one_cycle": lambda o: schedulers.OneCycleLR(o, BASE, STEPS, cycle_momentum=False),
     "one_cycle_early": lambda o: schedulers.OneCycleLR(
         o, BASE, STEPS, pct_start=0.1, div_factor=10, final_div_factor=100, cycle_momentum=False
