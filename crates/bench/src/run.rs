@@ -335,10 +335,6 @@ fn efficiency(entry: &Entry, before: &[Entry]) -> Option<f64> {
 }
 
 /// The largest difference of the losses, relative to ours.
-///
-/// # Errors
-///
-/// Names the first step at which they are too far apart.
 fn compare(ours: &Ready, its: &Ready, tolerance: Tolerance) -> anyhow::Result<f64> {
     ensure!(
         ours.losses.len() == its.losses.len(),

@@ -15,78 +15,38 @@ use crate::{
 /// What is wrong with the user's data. Lines count from 1, the header included.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum DataError {
     /// The file does not exist.
     #[error("`{}` does not exist", path.display())]
-    NotFound {
-        /// The file.
-        path: PathBuf,
-    },
+    NotFound { path: PathBuf },
     /// The path leads to a directory.
     #[error("`{}` is a directory, a file is expected", path.display())]
-    Directory {
-        /// The path.
-        path: PathBuf,
-    },
+    Directory { path: PathBuf },
     /// What can be read only once.
     #[error("`{}` is a pipe or a device, a file is expected", path.display())]
-    Stream {
-        /// The path.
-        path: PathBuf,
-    },
+    Stream { path: PathBuf },
     /// The file may not be read.
     #[error("no permission to read `{}`", path.display())]
-    Permission {
-        /// The file.
-        path: PathBuf,
-    },
+    Permission { path: PathBuf },
     /// Reading failed.
     #[error("`{}` cannot be read: {reason}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// What the system says.
-        reason: io::Error,
-    },
+    Read { path: PathBuf, reason: io::Error },
     /// The file changed between two readings.
     #[error("`{}` changed while it was read", path.display())]
-    Changed {
-        /// The file.
-        path: PathBuf,
-    },
+    Changed { path: PathBuf },
     /// Files of two splits.
     #[error("{0}")]
     Shared(Shared),
     /// Bytes that are not UTF-8.
     #[error("{}:{line}: the text is not UTF-8", path.display())]
-    NotUtf8 {
-        /// The file.
-        path: PathBuf,
-        /// Where its row begins.
-        line: u64,
-        /// Whether it is UTF-16 by its zeros or its byte order mark.
-        utf16: bool,
-    },
+    NotUtf8 { path: PathBuf, line: u64, utf16: bool },
     /// A binary task on more than two classes.
     #[error("`{}`: the task is binary, the target `{target}` has {classes} classes", path.display())]
-    NotBinary {
-        /// The file.
-        path: PathBuf,
-        /// The target's name.
-        target: String,
-        /// The classes that it has.
-        classes: usize,
-    },
+    NotBinary { path: PathBuf, target: String, classes: usize },
     /// A target that a 32-bit float cannot hold once it is standardised.
     #[error("`{}`: the target of {row} is {value:e}, too far from those to train on for a 32-bit float", path.display())]
-    FarTarget {
-        /// The file.
-        path: PathBuf,
-        /// Which row: its line in a text, else its index.
-        row: String,
-        /// Its target.
-        value: f64,
-    },
+    FarTarget { path: PathBuf, row: String, value: f64 },
     /// No class can spare a sample.
     #[error("no class has a sample to spare, so none can be held out")]
     OneSampleEach,
@@ -101,77 +61,34 @@ pub enum DataError {
     OneGroup,
     /// A fraction of samples to hold out, or the sum of two, outside of [0, 1).
     #[error("the share to hold out is {fraction} in all, and must be at least 0 and below 1")]
-    Fraction {
-        /// The fraction.
-        fraction: f64,
-    },
+    Fraction { fraction: f64 },
     /// A share of nothing where a part is asked for.
     #[error("the share to hold out is 0, and must be above 0")]
     NothingHeldOut,
     /// A synthetic table without rows or columns.
     #[error("a table of {samples} samples and {features} features is empty")]
-    NothingToMake {
-        /// The samples.
-        samples: usize,
-        /// The features of each.
-        features: usize,
-    },
+    NothingToMake { samples: usize, features: usize },
     /// The encoded samples do not fit in memory.
     #[error("{rows} samples of {width} features do not fit in memory")]
-    OutOfMemory {
-        /// The samples.
-        rows: usize,
-        /// The features of each.
-        width: usize,
-    },
+    OutOfMemory { rows: usize, width: usize },
     /// The pixels of images do not fit in memory.
     #[error("{images} images of {bytes} bytes each do not fit in memory")]
-    ImagesOutOfMemory {
-        /// The images.
-        images: usize,
-        /// The bytes of one.
-        bytes: usize,
-    },
+    ImagesOutOfMemory { images: usize, bytes: usize },
     /// A label that no class has.
     #[error("sample {sample} has label {label}, there are {classes} classes")]
-    LabelOutOfRange {
-        /// The sample's index in its split.
-        sample: usize,
-        /// Its label.
-        label: u32,
-        /// The number of classes.
-        classes: usize,
-    },
+    LabelOutOfRange { sample: usize, label: u32, classes: usize },
     /// Rows whose features are not equally many.
     #[error("{values} features cannot be divided among {rows} rows")]
-    FeatureCount {
-        /// The features of all rows.
-        values: usize,
-        /// The rows.
-        rows: usize,
-    },
+    FeatureCount { values: usize, rows: usize },
     /// Pixels that do not make up the images.
     #[error("{found} bytes are not {images} images of {bytes} bytes each")]
-    PixelCount {
-        /// The bytes of all images.
-        found: usize,
-        /// The images.
-        images: usize,
-        /// The bytes that one should have.
-        bytes: usize,
-    },
+    PixelCount { found: usize, images: usize, bytes: usize },
     /// Labels to regress, or values to classify.
     #[error("the targets do not suit the task {task}")]
-    TargetsOfTask {
-        /// The task.
-        task: Task,
-    },
+    TargetsOfTask { task: Task },
     /// An update or a micro-batch of no sample.
     #[error("`{size}` is 0, and must be at least 1")]
-    NoBatch {
-        /// `batch_size` or `micro_batch`.
-        size: &'static str,
-    },
+    NoBatch { size: &'static str },
     /// A source without a single image.
     #[error("the source has no images")]
     NoImages,
@@ -180,18 +97,10 @@ pub enum DataError {
     NoPixels(ImageShape),
     /// A thread to read images cannot be started.
     #[error("no thread can be started to read images: {reason}")]
-    Worker {
-        /// What the system says.
-        reason: rayon::ThreadPoolBuildError,
-    },
+    Worker { reason: rayon::ThreadPoolBuildError },
     /// What reads an image broke down.
     #[error("reading image {image} broke down: {message}")]
-    Panic {
-        /// The image's index in its split.
-        image: usize,
-        /// What was said.
-        message: String,
-    },
+    Panic { image: usize, message: String },
     /// Whoever was told of the progress asked to stop.
     #[error("stopped before all images were there")]
     Stopped,

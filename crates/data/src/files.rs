@@ -20,25 +20,17 @@ pub(crate) const LARGEST_RATIO: u64 = 258 * 8 / 2;
 
 /// What is wrong with a folder or with the length of a file, whatever its format.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum FileError {
     /// The path leads to a file.
     #[error("`{}` is a file, a folder is expected", path.display())]
-    NotAFolder {
-        /// The path.
-        path: PathBuf,
-    },
+    NotAFolder { path: PathBuf },
     /// A file is not there, under any of its names.
     #[error("`{}` has no file {}", folder.display(), alternatives(names))]
-    Missing {
-        /// The folder.
-        folder: PathBuf,
-        /// The names that were looked for.
-        names: Vec<String>,
-    },
+    Missing { folder: PathBuf, names: Vec<String> },
     /// A gzip file whose end is missing.
     #[error("`{}` ends within its gzip data, after {unpacked} unpacked bytes", path.display())]
     GzipTruncated {
-        /// The file.
         path: PathBuf,
         /// Bytes unpacked before.
         unpacked: u64,
@@ -46,19 +38,15 @@ pub enum FileError {
     /// A gzip file whose content is damaged.
     #[error("`{}`: damaged gzip data after {unpacked} unpacked bytes: {reason}", path.display())]
     GzipDamaged {
-        /// The file.
         path: PathBuf,
         /// Bytes unpacked before.
         unpacked: u64,
-        /// What the decoder says.
         reason: io::Error,
     },
     /// A gzip file that is too small for the length that its header gives.
     #[error("`{}` has {packed} bytes, which cannot unpack to the {expected} that are expected", path.display())]
     GzipTooShort {
-        /// The file.
         path: PathBuf,
-        /// Its length on disk.
         packed: u64,
         /// Its unpacked length by its header, which is included.
         expected: u64,
@@ -66,21 +54,14 @@ pub enum FileError {
     /// A file that is shorter than its header says.
     #[error("`{}` has {found} bytes, {expected} are expected", path.display())]
     TooShort {
-        /// The file.
         path: PathBuf,
         /// Its length, unpacked.
         found: u64,
-        /// Its length by its header, which is included.
         expected: u64,
     },
     /// A file that is longer than its header says.
     #[error("`{}` goes on after the {expected} bytes that are expected", path.display())]
-    TooLong {
-        /// The file.
-        path: PathBuf,
-        /// Its length by its header, which is included.
-        expected: u64,
-    },
+    TooLong { path: PathBuf, expected: u64 },
 }
 
 impl FileError {

@@ -10,58 +10,29 @@ use crate::InputKind;
 
 /// A model file, or an input for it, that cannot be used.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum InferenceError {
     /// The file cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The file was written by a newer version, and predictions from it might be wrong.
     #[error("`{}` was written by a newer version of this program", path.display())]
-    Newer {
-        /// The file.
-        path: PathBuf,
-    },
+    Newer { path: PathBuf },
     /// The file holds tensors, but not a model of this project.
     #[error("`{}` does not describe a model: {reason}", path.display())]
-    Description {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        reason: String,
-    },
+    Description { path: PathBuf, reason: String },
     /// The weights are not those of the network that the file describes.
     #[error("`{}`: {reason}", path.display())]
-    Weights {
-        /// The file.
-        path: PathBuf,
-        /// The mismatches.
-        reason: WeightsError,
-    },
+    Weights { path: PathBuf, reason: WeightsError },
     /// The file's network, inputs and classes do not fit together.
     #[error("`{}` contradicts itself: {reason}", path.display())]
-    Inconsistent {
-        /// The file.
-        path: PathBuf,
-        /// What does not fit.
-        reason: String,
-    },
+    Inconsistent { path: PathBuf, reason: String },
     /// The model reads another kind of input.
     #[error("the model reads {is}, not {asked}")]
-    Kind {
-        /// What it reads.
-        is: InputKind,
-        /// What it was given.
-        asked: InputKind,
-    },
+    Kind { is: InputKind, asked: InputKind },
     /// The input is not whole rows or images.
     #[error("{values} values are not a whole number of {inputs} of {of} values")]
-    Length {
-        /// What the model was given.
-        values: usize,
-        /// What it reads.
-        inputs: &'static str,
-        /// The values of one of them.
-        of: usize,
-    },
+    Length { values: usize, inputs: &'static str, of: usize },
     /// A feature that must be the index of a category is not.
     #[error("row {row}, feature {feature}: {value} is not a category index from 0 to {}", entries - 1)]
     Index {
@@ -69,9 +40,7 @@ pub enum InferenceError {
         row: usize,
         /// The feature, from 0.
         feature: usize,
-        /// What the model was given.
         value: f32,
-        /// How many indices there are.
         entries: usize,
     },
     /// A feature is no number from which anything could be predicted: none that encoding makes.
@@ -83,36 +52,20 @@ pub enum InferenceError {
         row: usize,
         /// The feature, from 0.
         feature: usize,
-        /// What the model was given.
         value: f32,
     },
     /// A tensor that is not a batch of images that the model reads.
     #[error("images of shape {shape:?} do not fit a model that reads images of shape {reads:?}")]
-    Shape {
-        /// What the model was given.
-        shape: [usize; 4],
-        /// The channels, height and width that it reads.
-        reads: [usize; 3],
-    },
+    Shape { shape: [usize; 4], reads: [usize; 3] },
     /// There is nothing to continue.
     #[error("the prompt is empty")]
     EmptyPrompt,
     /// An ONNX file can hold 2 GiB.
     #[error("the network takes {bytes} bytes, and an ONNX file holds at most 2 GiB")]
-    TooLargeForOnnx {
-        /// What it would take.
-        bytes: usize,
-    },
+    TooLargeForOnnx { bytes: usize },
     /// A setting of [`Sampling`](crate::Sampling) is out of its range.
     #[error("the `{setting}` of sampling is {value}, and must be {expected}")]
-    Sampling {
-        /// Its name.
-        setting: &'static str,
-        /// Its value.
-        value: f64,
-        /// What it must be.
-        expected: &'static str,
-    },
+    Sampling { setting: &'static str, value: f64, expected: &'static str },
     /// The prompt cannot be read.
     #[error("the prompt: {0}")]
     Prompt(VocabularyError),

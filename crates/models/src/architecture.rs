@@ -119,41 +119,28 @@ impl Architecture {
 
 /// A description of which no network can be built.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum ArchitectureError {
     /// Dropout has a percentage, say, rather than a probability.
     #[error("the probability of dropout is {probability}, and must be from 0 to 1")]
-    Dropout {
-        /// What it has.
-        probability: f64,
-    },
+    Dropout { probability: f64 },
     /// An image would be reduced to nothing.
     #[error("images of {size}x{size} are too small for the network `{network}`")]
     SmallImages {
-        /// The network.
         network: &'static str,
-        /// Height and width of an image.
         size: usize,
         /// The least it may be.
         smallest: usize,
     },
     /// A residual network has three groups of equally many blocks of two layers.
     #[error("there is no residual network of depth {depth} for small images")]
-    ResidualDepth {
-        /// The depth asked for.
-        depth: usize,
-    },
+    ResidualDepth { depth: usize },
     /// The sizes contradict each other.
     #[error("the sizes of the network do not fit together: {reason}")]
-    Sizes {
-        /// Which of them.
-        reason: String,
-    },
+    Sizes { reason: String },
     /// Only four depths were published.
     #[error("there is no VGG network of depth {depth}")]
-    VggDepth {
-        /// The depth asked for.
-        depth: usize,
-    },
+    VggDepth { depth: usize },
 }
 
 impl ArchitectureError {

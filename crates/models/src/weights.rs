@@ -22,18 +22,14 @@ use store::{Hasher, StoredTensor};
 /// Weights that a network cannot take.
 #[derive(Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum WeightsError {
     /// They are another network's; every mismatch is listed.
     #[error("the weights do not fit the network: {}", .0.join("; "))]
     Mismatch(Vec<String>),
     /// They would make everything that follows from them NaN.
     #[error("{count} of its tensors hold NaN or infinite weights, the first of them `{first}`")]
-    NotFinite {
-        /// How many tensors have such values.
-        count: usize,
-        /// The name of one.
-        first: String,
-    },
+    NotFinite { count: usize, first: String },
 }
 
 impl WeightsError {

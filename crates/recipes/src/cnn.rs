@@ -29,10 +29,6 @@ pub static RECIPE: Recipe = Recipe {
 };
 
 /// Trains on the configured data, and leaves a run directory.
-///
-/// # Errors
-///
-/// Any problem with the data, the run directory or the training.
 fn train<B: AutodiffBackend>(
     mut config: ImageConfig<FixedNetwork>,
     mut start: Start<'_>,

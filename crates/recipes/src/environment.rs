@@ -73,10 +73,6 @@ impl Environment {
     }
 
     /// That of a run, when it was started or last resumed; none where the file is not there.
-    ///
-    /// # Errors
-    ///
-    /// Where it cannot be read.
     pub(crate) fn of(run: &Path) -> Result<Option<Self>, Failure> {
         let help =
             "restore the file; a run without it can be resumed, but not evaluated on its own data";

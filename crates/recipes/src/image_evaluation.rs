@@ -65,10 +65,6 @@ impl<B: Backend> ImageLoss<B> {
 /// - `measured`: what is monitored, and of how many classes
 /// - `forward`: from inputs to logits, `[batch, classes]`
 /// - `each`: is shown the logits and the labels of each batch
-///
-/// # Errors
-///
-/// Where a batch cannot be read, or another process failed.
 pub(crate) fn measure_batches<B: Backend>(
     batches: impl Iterator<Item = Result<EvaluationBatch<B>, DataError>>,
     forward: impl Fn(Tensor<B, 4>) -> Tensor<B, 2>,
@@ -115,9 +111,6 @@ pub(crate) struct ImageEvaluation<B: Backend> {
 }
 
 impl<B: Backend> ImageEvaluation<B> {
-    /// # Errors
-    ///
-    /// Where the images cannot be read.
     pub(crate) fn new<Model>(
         source: Arc<dyn ImageSource>,
         config: &ImageConfig<Model>,
@@ -135,10 +128,6 @@ impl<B: Backend> ImageEvaluation<B> {
 
     /// The mean loss and the accuracy, and what is monitored, of a network, which `forward` takes from
     /// images to logits.
-    ///
-    /// # Errors
-    ///
-    /// Where an image can no longer be read, or another process failed.
     pub(crate) fn measure(
         &self,
         forward: impl Fn(Tensor<B, 4>) -> Tensor<B, 2>,
@@ -147,10 +136,6 @@ impl<B: Backend> ImageEvaluation<B> {
     }
 
     /// As [`ImageEvaluation::measure`]; `each` is shown the logits and the labels of each batch.
-    ///
-    /// # Errors
-    ///
-    /// Where an image can no longer be read, or another process failed.
     pub(crate) fn measure_each(
         &self,
         forward: impl Fn(Tensor<B, 4>) -> Tensor<B, 2>,

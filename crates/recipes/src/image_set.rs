@@ -131,10 +131,6 @@ impl<Model: Initialised> ImageConfig<Model> {
     /// Describes the training of a whole network, without training.
     ///
     /// - `network`: the one for images of this shape and so many classes
-    ///
-    /// # Errors
-    ///
-    /// Any problem with the data or the weights, and that of `network`.
     pub(crate) fn plan(
         mut self,
         progress: &mut Progress<'_>,

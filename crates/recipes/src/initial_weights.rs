@@ -106,10 +106,6 @@ impl<Model: Initialised> ImageConfig<Model> {
     /// images, where they were left open, become those that the weights were trained on.
     ///
     /// - `kept`: where the run has kept them, if it has
-    ///
-    /// # Errors
-    ///
-    /// As [`WeightsFile::read`].
     pub(crate) fn open_weights(
         &mut self,
         kept: Option<PathBuf>,
@@ -132,10 +128,6 @@ impl<Model: Initialised> Config<TextData, Model> {
     /// Reads the text with the vocabulary of the weights that the network begins with, if there are any.
     ///
     /// - `kept`: where the run has kept them, if it has
-    ///
-    /// # Errors
-    ///
-    /// Where one of them cannot be used.
     pub(crate) fn read(
         &self,
         kept: Option<PathBuf>,
@@ -153,10 +145,6 @@ impl<Model: Initialised> Config<TextData, Model> {
     ///
     /// - `network`: the network for a vocabulary
     /// - `counted`: the samples and the updates of an epoch on such tokens
-    ///
-    /// # Errors
-    ///
-    /// As [`Config::read`]; where splits share files, or the text is too short.
     pub(crate) fn plan(
         &self,
         network: impl FnOnce(&Model, &Vocabulary) -> TextLstmConfig,
@@ -189,10 +177,6 @@ impl<Model: Initialised> Config<TextData, Model> {
 /// kept, so nothing else would notice.
 ///
 /// - `settings`: those that are to change
-///
-/// # Errors
-///
-/// Where they name a file of other weights, or one that cannot be read.
 pub(crate) fn refuse_others(run: &Path, settings: &[SettingsLayer]) -> Result<(), Failure> {
     let kept = run.join(INITIAL);
     let Some(named) = last_named(settings, WEIGHTS).filter(|_| kept.is_file()) else {
@@ -219,10 +203,6 @@ fn fingerprint(file: &WeightsFile) -> String {
 
 /// The network with the weights that training begins with: `weights`, or its own. Its last layer keeps
 /// its own if the classes of `weights` are others.
-///
-/// # Errors
-///
-/// Where `weights` are of another network.
 pub(crate) fn begin<B: Backend, M: Module<B>>(
     network: M,
     weights: Option<&TrainedWeights>,
@@ -375,10 +355,6 @@ impl TrainedWeights {
     }
 
     /// Whether a network of this architecture could begin with them.
-    ///
-    /// # Errors
-    ///
-    /// Where it could not.
     pub(crate) fn check(
         &self,
         architecture: &Architecture,

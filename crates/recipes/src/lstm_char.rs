@@ -81,10 +81,6 @@ impl Check for Model {
 }
 
 /// Trains on the configured data, and leaves a run directory.
-///
-/// # Errors
-///
-/// Any problem with the data, the run directory or the training.
 fn train<B: AutodiffBackend>(
     config: Config<TextData, Model>,
     start: Start<'_>,

@@ -58,10 +58,6 @@ impl Check for Model {
 }
 
 /// Trains on the configured data, and leaves a run directory.
-///
-/// # Errors
-///
-/// Any problem with the data, the run directory or the training.
 fn train<B: AutodiffBackend>(
     config: Config<TableData, Model>,
     start: Start<'_>,

@@ -24,10 +24,6 @@ const CACHE: &str = "data.cache";
 pub(crate) const PATHS: [&str; 4] = [DATA, "data.validation_path", "data.test_path", WEIGHTS];
 
 /// A run's own settings, with the paths that lead to its files from here.
-///
-/// # Errors
-///
-/// Where it is not a run, or they cannot be read.
 pub(crate) fn settings(run: &Path) -> Result<Vec<SettingsLayer>, Failure> {
     let config = document(run, &config_of(run)?);
     let moved = moved(run, &config);

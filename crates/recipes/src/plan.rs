@@ -102,9 +102,6 @@ impl FrozenLayers {
 }
 
 impl Outline<'_> {
-    /// # Errors
-    ///
-    /// What the trainer would refuse.
     pub(crate) fn plan(mut self) -> Result<Plan, Failure> {
         self.trainer = self.trainer.validated(self.validates);
         if let Some(mistake) = self.trainer.mistakes().into_iter().next() {

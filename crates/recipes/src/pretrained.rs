@@ -35,10 +35,6 @@ pub(crate) struct Pretrained<B: Backend> {
 
 impl<B: Backend> Pretrained<B> {
     /// The backbone with the weights named by the settings; none if everything is trained.
-    ///
-    /// # Errors
-    ///
-    /// If they cannot be loaded, or belong to another network.
     pub(crate) fn open(
         settings: &Model,
         backbone: &VggConfig,

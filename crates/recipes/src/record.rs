@@ -155,10 +155,6 @@ enum Line {
 
 impl Record {
     /// Reads the directory of a run.
-    ///
-    /// # Errors
-    ///
-    /// Where it is not a run, or one of its files cannot be read.
     pub(crate) fn read(directory: &Path) -> Result<Self, Failure> {
         let config = config_of(directory)?;
         let table: Value = toml::from_str(&config).map_err(|error| {
@@ -295,10 +291,6 @@ pub(crate) fn held_out(summary: &Summary) -> Option<(&'static str, &Metrics)> {
 }
 
 /// The settings of a run, as they stand.
-///
-/// # Errors
-///
-/// Where it is not a run, or they cannot be read.
 pub(crate) fn config_of(directory: &Path) -> Result<String, Failure> {
     let path = directory.join(CONFIG);
     fs::read_to_string(&path).map_err(|error| match error.kind() {
@@ -315,10 +307,6 @@ fn unreadable(path: &Path, reason: impl Display, help: &str) -> Failure {
 /// What a run's file of JSON holds; none where it is not there.
 ///
 /// - `help`: what to do where it is damaged
-///
-/// # Errors
-///
-/// Where it cannot be read.
 pub(crate) fn json_of<T: DeserializeOwned>(path: &Path, help: &str) -> Result<Option<T>, Failure> {
     match fs::read(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -342,10 +330,6 @@ fn events(path: &Path) -> Result<String, Failure> {
 
 /// Whether a run has ever written a checkpoint, whatever has become of it. The line of the one that it
 /// was resumed from is no longer there.
-///
-/// # Errors
-///
-/// Where `events.jsonl` cannot be read.
 pub(crate) fn wrote_checkpoint(directory: &Path) -> Result<bool, Failure> {
     let is_checkpoint = |line: &str| {
         matches!(serde_json::from_str(line), Ok(Line::Checkpoint | Line::Resume { .. }))

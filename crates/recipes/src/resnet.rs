@@ -60,10 +60,6 @@ impl Check for Model {
 }
 
 /// Trains on the configured data, and leaves a run directory.
-///
-/// # Errors
-///
-/// Any problem with the data, the run directory or the training.
 fn train<B: AutodiffBackend>(
     mut config: ImageConfig<Model>,
     mut start: Start<'_>,

@@ -50,10 +50,6 @@ impl<'a> Start<'a> {
     /// Creates the run directory, or reopens it.
     ///
     /// - `notes`: notes to the user, a sentence each
-    ///
-    /// # Errors
-    ///
-    /// Where the directory is in use, the system refuses, or the user asked to stop.
     pub(crate) fn open<Data: Serialize, Model: Serialize, Augment: Serialize>(
         self,
         config: &Config<Data, Model, Augment>,

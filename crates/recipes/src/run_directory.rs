@@ -115,10 +115,6 @@ impl RunDirectory {
     }
 
     /// Opens the directory of a run. Nothing is written before the run begins or resumes.
-    ///
-    /// # Errors
-    ///
-    /// Where another process is writing there, or the system refuses.
     pub(crate) fn reopen(
         path: PathBuf,
         config: Resolved,
@@ -342,10 +338,6 @@ impl Keeper for RunDirectory {
 }
 
 /// Refuses a directory for a new run if it is not empty.
-///
-/// # Errors
-///
-/// Where it is not, or the system refuses.
 pub(crate) fn refuse_if_used(path: &Path) -> Result<(), Failure> {
     let shown = path.display();
     let left = |entry: io::Result<fs::DirEntry>| {
@@ -381,10 +373,6 @@ pub(crate) fn refuse_if_used(path: &Path) -> Result<(), Failure> {
 }
 
 /// Refuses a run that another process is writing.
-///
-/// # Errors
-///
-/// Where one is, or the system refuses.
 pub(crate) fn refuse_if_in_use(path: &Path) -> Result<(), Failure> {
     lock(path).map(drop)
 }
@@ -418,10 +406,6 @@ pub(crate) struct Reserved {
 
 impl Reserved {
     /// Creates a directory below `folder` that is named after the recipe and the time.
-    ///
-    /// # Errors
-    ///
-    /// Where the system refuses.
     pub(crate) fn below(folder: &Path, recipe: &str) -> Result<Self, Failure> {
         let name = format!("{recipe}-{}", time::now_compact());
         let above = (!folder.exists()).then(|| folder.to_owned());

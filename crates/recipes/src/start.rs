@@ -113,10 +113,6 @@ impl<'a> Start<'a> {
 
     /// Does work before the first step that tells its [progress](Start::prepare) and stops where the user
     /// asks for it.
-    ///
-    /// # Errors
-    ///
-    /// Those of the work, or as [`Start::stop_if_asked`].
     pub(crate) fn do_first<T, E: Into<Failure>>(
         &mut self,
         work: impl FnOnce(&mut Progress<'_>) -> Result<T, E>,

@@ -75,9 +75,6 @@ pub(crate) struct TableEvaluation<B: Backend> {
 }
 
 impl<B: Backend> TableEvaluation<B> {
-    /// # Errors
-    ///
-    /// Where the targets do not suit the preprocessing.
     pub(crate) fn new(
         table: Table,
         preprocessing: &TablePreprocessing,
@@ -99,10 +96,6 @@ impl<B: Backend> TableEvaluation<B> {
     }
 
     /// The mean loss, and the accuracy and what is monitored, or the errors of a regression.
-    ///
-    /// # Errors
-    ///
-    /// Where another process failed.
     pub(crate) fn measure(&self, model: &Mlp<B>) -> Result<Metrics, Failure> {
         self.measure_each(model, |_, _| ())
     }

@@ -36,10 +36,6 @@ pub(crate) fn token_losses<B: Backend>(
 
 /// The mean loss, the accuracy and the perplexity of a network; the state is carried while batches
 /// continue.
-///
-/// # Errors
-///
-/// Where another process failed.
 pub(crate) fn measure<B: Backend>(
     model: &TextLstm<B>,
     split: &TokenLoader<B>,
@@ -82,10 +78,6 @@ pub(crate) fn written<B: Backend>(
 }
 
 /// A text as streams to measure on, about as many as training has.
-///
-/// # Errors
-///
-/// Where the text is too short for a window.
 pub(crate) fn evaluation_streams(
     tokens: Tokens,
     rows: usize,

@@ -39,10 +39,6 @@ pub(crate) struct TrainingImages<B: AutodiffBackend> {
 impl<B: AutodiffBackend> TrainingImages<B> {
     /// Reads what the configuration names, and brings to the device what is to lie there. What the
     /// configuration left open is set in it.
-    ///
-    /// # Errors
-    ///
-    /// Any problem with the data.
     pub(crate) fn open<Model: Initialised>(
         config: &mut ImageConfig<Model>,
         start: &mut Start<'_>,
@@ -100,10 +96,6 @@ impl<B: AutodiffBackend> TrainingImages<B> {
     }
 
     /// Creates the run directory, or reopens it.
-    ///
-    /// # Errors
-    ///
-    /// As [`Start::open`].
     pub(crate) fn open_run<'a, Model: Serialize>(
         &self,
         start: Start<'a>,

@@ -40,10 +40,6 @@ pub static RECIPE: Recipe = Recipe {
 };
 
 /// Trains on the configured data, and leaves a run directory.
-///
-/// # Errors
-///
-/// Any problem with the data, the weights, the run directory or the training.
 fn train<B: AutodiffBackend>(
     mut config: ImageConfig<Model>,
     mut start: Start<'_>,

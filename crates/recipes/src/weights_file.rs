@@ -27,10 +27,6 @@ impl WeightsFile {
     /// Reads those tensors whose names are `wanted`.
     ///
     /// - `path`: a file of weights, or a run
-    ///
-    /// # Errors
-    ///
-    /// Where there is no such file, or it cannot be read.
     pub(crate) fn read(path: &Path, wanted: impl Fn(&str) -> bool) -> Result<Self, Failure> {
         let origin = model_at(path)?;
         let file = import::read_where(&origin, wanted)?;
@@ -38,10 +34,6 @@ impl WeightsFile {
     }
 
     /// Weights that were read from `origin`.
-    ///
-    /// # Errors
-    ///
-    /// Where their description cannot be read.
     pub(crate) fn new(origin: PathBuf, file: TensorFile) -> Result<Self, Failure> {
         check_format(&file, &origin)?;
         // Null where the file is not of this project.

@@ -8,55 +8,26 @@ use crate::NumberType;
 /// A file that could not be read or written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum StoreError {
     /// The system refused.
     #[error("cannot {action} `{}`: {reason}", path.display())]
-    Io {
-        /// What was tried, as a verb.
-        action: &'static str,
-        /// The file or directory.
-        path: PathBuf,
-        /// The system's answer.
-        reason: io::Error,
-    },
+    Io { action: &'static str, path: PathBuf, reason: io::Error },
     /// The file is there, but is not what it should be.
     #[error("`{}` is not a usable safetensors file: {reason}", path.display())]
-    Format {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        reason: String,
-    },
+    Format { path: PathBuf, reason: String },
     /// The file begins well, but does not hold all that its header names.
     #[error("`{}` is truncated: it does not hold all of its tensors", path.display())]
-    Truncated {
-        /// The file.
-        path: PathBuf,
-    },
+    Truncated { path: PathBuf },
     /// The file is whole, but what it holds cannot be read here.
     #[error("`{}` cannot be used: {reason}", path.display())]
-    Unsupported {
-        /// The file.
-        path: PathBuf,
-        /// What cannot be read.
-        reason: String,
-    },
+    Unsupported { path: PathBuf, reason: String },
     /// A number that a smaller type does not hold.
     #[error("`{tensor}` has a number beyond the range of {numbers}")]
-    Range {
-        /// The tensor's name.
-        tensor: String,
-        /// The type.
-        numbers: NumberType,
-    },
+    Range { tensor: String, numbers: NumberType },
     /// A tensor whose values do not fill its shape.
     #[error("a tensor of shape {shape:?} cannot hold {values} values")]
-    Shape {
-        /// The shape.
-        shape: Vec<usize>,
-        /// The number of values that came with it.
-        values: usize,
-    },
+    Shape { shape: Vec<usize>, values: usize },
 }
 
 impl StoreError {

@@ -9,6 +9,7 @@ use crate::{GroupError, Mistake};
 
 /// Training stopped.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum TrainError {
     /// A loss, a gradient or the sum of its squares was infinite or NaN, and no such update was applied; or the model holds
     /// such a value at a checkpoint or at the end, as running statistics may where activations overflow.
@@ -20,13 +21,9 @@ pub enum TrainError {
         /// What is not finite at the last step, such as ``the gradient of `fc.weight`, or its square,``, or in the model:
         /// `` `norm.running_variance` ``.
         what: String,
-        /// The last step after which it was known to be finite.
         after: u64,
-        /// The step at which it was noticed.
         step: u64,
-        /// The learning rate at that step.
         learning_rate: f64,
-        /// The largest norm that gradients were clipped to, if they were.
         clip_norm: Option<f64>,
     },
     /// A setting is out of range; nothing was started.
@@ -34,52 +31,30 @@ pub enum TrainError {
     Config(Mistake),
     /// A step was not given one loss for each sample.
     #[error("a part of {samples} samples came with {losses} losses instead of one for each")]
-    Losses {
-        /// How many were given.
-        losses: usize,
-        /// As many as the part counts.
-        samples: usize,
-    },
+    Losses { losses: usize, samples: usize },
     /// Parts that do not make their update: too many samples, or too few up to the last part.
     #[error("parts of {samples} samples do not make an update of {of}")]
-    Part {
-        /// As many as the parts so far count.
-        samples: usize,
-        /// As many as the whole update has.
-        of: usize,
-    },
+    Part { samples: usize, of: usize },
     /// An update where none is due.
     #[error(
         "no update is due after step {step}: an epoch has not begun, or the run's steps are made"
     )]
-    NotDue {
-        /// Updates made.
-        step: u64,
-    },
+    NotDue { step: u64 },
     /// An epoch was ended that had not begun.
     #[error("no epoch is to be ended after {ended} of them: the next has not begun")]
-    NoEpoch {
-        /// Epochs that have ended.
-        ended: usize,
-    },
+    NoEpoch { ended: usize },
     /// An epoch with more or fewer updates than [`TrainerConfig`](crate::TrainerConfig) promises.
     #[error("epoch {epoch} comes to {updates} updates, and `steps_per_epoch` is {promised}")]
     EpochLength {
         /// Which one, from 1.
         epoch: usize,
-        /// How many it has, of more than promised the first that is too many.
         updates: usize,
-        /// How many it should have.
         promised: usize,
-        /// Whether it was begun before the run was resumed.
         resumed: bool,
     },
     /// An epoch ended between the parts of an update.
     #[error("the epoch ended within an update: none of the parts since update {step} was the last")]
-    NoLastPart {
-        /// Updates made.
-        step: u64,
-    },
+    NoLastPart { step: u64 },
     /// Nothing would be learnt from an update.
     #[error(
         "no parameter that is trained has a gradient: the losses do not depend on the model's \
@@ -88,91 +63,42 @@ pub enum TrainError {
     NoGradients,
     /// A validation left out what epochs are compared by.
     #[error("a validation measured {}, and not `{monitored}`", listed(.metrics))]
-    NotMeasured {
-        /// The metric to compare them by.
-        monitored: String,
-        /// The names of what it measured.
-        metrics: Vec<String>,
-    },
+    NotMeasured { monitored: String, metrics: Vec<String> },
     /// A parameter that cannot be trained or saved.
     #[error(
         "the parameter `{path}` holds {kind}, and the trainer takes only floating-point numbers"
     )]
-    NotFloat {
-        /// Where it is in the module.
-        path: String,
-        /// `integers` or `booleans`.
-        kind: &'static str,
-    },
+    NotFloat { path: String, kind: &'static str },
     /// One parameter in two places, which would be updated apart.
     #[error("`{first}` and `{second}` are the same parameter, and tied weights are not supported")]
-    Tied {
-        /// Where it is in the module.
-        first: String,
-        /// Where it is again.
-        second: String,
-    },
+    Tied { first: String, second: String },
     /// A resumed run was given an end that it has passed.
     #[error("`{key}` is {value}, and the run has reached {done} already")]
-    Passed {
-        /// `training.epochs` or `training.max_steps`.
-        key: &'static str,
-        /// Its value.
-        value: u64,
-        /// Epochs begun, or updates made.
-        done: u64,
-    },
+    Passed { key: &'static str, value: u64, done: u64 },
     /// A file could not be written.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// What was written does not read back, or cannot be read at all.
     #[error("`{}` cannot be read: {reason}", path.display())]
-    Unreadable {
-        /// The directory.
-        path: PathBuf,
-        /// What is wrong with it.
-        reason: String,
-    },
+    Unreadable { path: PathBuf, reason: String },
     /// Another trainer keeps its checkpoints there.
     #[error("another run keeps its checkpoints in `{}`, and has not ended", path.display())]
-    InUse {
-        /// The directory.
-        path: PathBuf,
-    },
+    InUse { path: PathBuf },
     /// There are checkpoints, but none to resume from, and no new run overwrites them.
     #[error("{}; there is no other to resume from", damaged.join("; "))]
-    NoneUsable {
-        /// Why each of them cannot be used, a sentence each.
-        damaged: Vec<String>,
-    },
+    NoneUsable { damaged: Vec<String> },
     /// A whole checkpoint, but of another model or other data.
     #[error("the checkpoint `{}` belongs to another run: {reason}", path.display())]
-    OtherRun {
-        /// The checkpoint.
-        path: PathBuf,
-        /// What does not fit.
-        reason: String,
-    },
+    OtherRun { path: PathBuf, reason: String },
     /// A whole checkpoint, but written by another version of the program.
     #[error("another version of this program wrote the checkpoint `{}`: {reason}", path.display())]
-    OtherVersion {
-        /// The checkpoint.
-        path: PathBuf,
-        /// How that shows.
-        reason: String,
-    },
+    OtherVersion { path: PathBuf, reason: String },
     /// The device had no room for a buffer, so what was computed since may be wrong.
     #[error("{}", no_room(*bytes))]
-    OutOfMemory {
-        /// The size of the buffer.
-        bytes: u64,
-    },
+    OutOfMemory { bytes: u64 },
     /// The device did not do what it was asked to, so what was computed since may be wrong.
     #[error("the device failed: {reason}")]
-    DeviceFailed {
-        /// What its driver says.
-        reason: String,
-    },
+    DeviceFailed { reason: String },
     /// The processes can no longer train together.
     #[error(transparent)]
     Group(#[from] GroupError),

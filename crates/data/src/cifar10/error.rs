@@ -4,45 +4,25 @@ use std::path::PathBuf;
 
 /// What is wrong with the files of CIFAR-10. Records count from 0 in each file.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum Cifar10Error {
     /// A batch that does not consist of records.
     #[error("`{}` has {bytes} bytes, whole records of {record_bytes} are expected", path.display())]
     Length {
-        /// The file.
         path: PathBuf,
         /// Its length, unpacked.
         bytes: usize,
-        /// The length of a record.
         record_bytes: usize,
     },
     /// A label that is that of no class.
     #[error("`{}`: the label of record {record} is {label}, expected at most {most}", path.display())]
-    Label {
-        /// The file.
-        path: PathBuf,
-        /// The record.
-        record: usize,
-        /// Its label.
-        label: u8,
-        /// The last class.
-        most: u8,
-    },
+    Label { path: PathBuf, record: usize, label: u8, most: u8 },
     /// A batch of the Python version.
     #[error("`{}` is a batch of the Python version", path.display())]
-    Pickle {
-        /// The file.
-        path: PathBuf,
-    },
+    Pickle { path: PathBuf },
     /// A file of class names that has more or fewer than there are classes.
     #[error("`{}` names {found} classes, {expected} are expected", path.display())]
-    Names {
-        /// The file.
-        path: PathBuf,
-        /// Its names.
-        found: usize,
-        /// The classes.
-        expected: usize,
-    },
+    Names { path: PathBuf, found: usize, expected: usize },
 }
 
 impl Cifar10Error {

@@ -6,71 +6,26 @@ use crate::count::counted;
 
 /// What is wrong with IDX files. Records count from 0.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum IdxError {
     /// The first bytes are not those of an IDX file of that kind.
     #[error("`{}` begins with {}, expected {}", path.display(), hex(found), hex(expected))]
-    Magic {
-        /// The file.
-        path: PathBuf,
-        /// Its first bytes.
-        found: [u8; 4],
-        /// What an IDX file of bytes of that many dimensions begins with.
-        expected: [u8; 4],
-    },
+    Magic { path: PathBuf, found: [u8; 4], expected: [u8; 4] },
     /// No images, or images of no pixels.
     #[error("`{}` declares {} of {height}x{width} pixels", path.display(), counted(count, "image"))]
-    Empty {
-        /// The file.
-        path: PathBuf,
-        /// Images by its header.
-        count: u32,
-        /// Rows of pixels by its header.
-        height: u32,
-        /// Columns of pixels by its header.
-        width: u32,
-    },
+    Empty { path: PathBuf, count: u32, height: u32, width: u32 },
     /// A file of images and one of labels that do not belong together.
     #[error("`{}` has {}, `{}` has {}", images_path.display(), counted(images, "image"), labels_path.display(), counted(labels, "label"))]
-    Disagree {
-        /// The file of images.
-        images_path: PathBuf,
-        /// Its images.
-        images: u32,
-        /// The file of labels.
-        labels_path: PathBuf,
-        /// Its labels.
-        labels: u32,
-    },
+    Disagree { images_path: PathBuf, images: u32, labels_path: PathBuf, labels: u32 },
     /// Test images of another shape than those to train on.
     #[error("`{}` has images of {}x{} pixels, those to train on have {}x{}", path.display(), found.0, found.1, expected.0, expected.1)]
-    Shape {
-        /// The file of test images.
-        path: PathBuf,
-        /// Its rows and columns of pixels.
-        found: (usize, usize),
-        /// Those of the images to train on.
-        expected: (usize, usize),
-    },
+    Shape { path: PathBuf, found: (usize, usize), expected: (usize, usize) },
     /// A label that is that of no class.
     #[error("`{}`: the label of record {record} is {label}, expected at most {most}", path.display())]
-    Label {
-        /// The file of labels.
-        path: PathBuf,
-        /// Its place among the records.
-        record: usize,
-        /// The label.
-        label: u8,
-        /// The last class.
-        most: u8,
-    },
+    Label { path: PathBuf, record: usize, label: u8, most: u8 },
     /// There is nothing to tell apart.
     #[error("`{}`: all labels are {label}", path.display())]
-    SingleClass {
-        /// The file of labels to train on.
-        path: PathBuf,
-        /// The label.
-        label: u8,
-    },
+    SingleClass { path: PathBuf, label: u8 },
 }
 
 impl IdxError {

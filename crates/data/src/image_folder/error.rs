@@ -8,152 +8,65 @@ use crate::{count::grouped, names::list};
 
 /// What is wrong with a folder of images, or with the way it is to be read.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum ImageFolderError {
     /// No image has this size.
     #[error("images of {height} rows and {width} columns cannot be made")]
-    Size {
-        /// The rows asked for.
-        height: usize,
-        /// The columns asked for.
-        width: usize,
-        /// The longest side that can be asked for.
-        longest: usize,
-    },
+    Size { height: usize, width: usize, longest: usize },
     /// Neither grey nor colour.
     #[error("images of {channels} channels cannot be made")]
-    Channels {
-        /// The channels asked for.
-        channels: usize,
-    },
+    Channels { channels: usize },
     /// The system does not tell what is in a folder.
     #[error("`{}` cannot be listed: {reason}", path.display())]
-    List {
-        /// The folder.
-        path: PathBuf,
-        /// What the system says.
-        reason: io::Error,
-    },
+    List { path: PathBuf, reason: io::Error },
     /// The system does not tell whether something in a folder is itself a folder.
     #[error("`{}` cannot be read: {reason}", path.display())]
-    Entry {
-        /// What is in the folder.
-        path: PathBuf,
-        /// What the system says.
-        reason: io::Error,
-    },
+    Entry { path: PathBuf, reason: io::Error },
     /// There are no folders in the folder.
     #[error("`{}` has no class folders", path.display())]
-    NoClasses {
-        /// The folder.
-        path: PathBuf,
-    },
+    NoClasses { path: PathBuf },
     /// There is nothing to tell apart.
     #[error("`{}` has one class folder only, `{class}`", path.display())]
-    SingleClass {
-        /// The folder.
-        path: PathBuf,
-        /// Its one class.
-        class: String,
-    },
+    SingleClass { path: PathBuf, class: String },
     /// The name of a class cannot be written down.
     #[error("the name of the class folder `{}` is not UTF-8", path.display())]
-    ClassName {
-        /// The class folder.
-        path: PathBuf,
-    },
+    ClassName { path: PathBuf },
     /// Class folders in which there are no images.
     #[error("{}", without_images(paths))]
-    EmptyClasses {
-        /// The class folders.
-        paths: Vec<PathBuf>,
-    },
+    EmptyClasses { paths: Vec<PathBuf> },
     /// A class to validate or test that training never sees.
     #[error("the class folder `{}` has no counterpart to train on", path.display())]
-    UnknownClass {
-        /// The class folder.
-        path: PathBuf,
-        /// The folder of the training classes.
-        train: PathBuf,
-    },
+    UnknownClass { path: PathBuf, train: PathBuf },
     /// There is a folder to validate or to test, and none to train.
     #[error("`{}` has a folder `{split}` and no folder `train`", path.display())]
-    NoTrain {
-        /// The folder above.
-        path: PathBuf,
-        /// The folder that is there.
-        split: String,
-    },
+    NoTrain { path: PathBuf, split: String },
     /// Two folders claim to be the same split.
     #[error("`{}` has both a folder `{first}` and a folder `{second}` to {purpose}", path.display())]
-    TwoSplits {
-        /// The folder above.
-        path: PathBuf,
-        /// One of the two.
-        first: String,
-        /// The other.
-        second: String,
-        /// `train on`, `validate` or `test`.
-        purpose: &'static str,
-    },
+    TwoSplits { path: PathBuf, first: String, second: String, purpose: &'static str },
     /// Where the class folders should be are folders of folders.
     #[error("the folders in `{}` hold folders and no images, as `{}`", path.display(), inner.display())]
-    TooFarUp {
-        /// The folder above.
-        path: PathBuf,
-        /// A folder where images should be.
-        inner: PathBuf,
-    },
+    TooFarUp { path: PathBuf, inner: PathBuf },
     /// A folder to train on that has images and no class folders.
     #[error("the images in `{}` are in no class folders", path.display())]
-    UnsortedSplit {
-        /// The folder.
-        path: PathBuf,
-    },
+    UnsortedSplit { path: PathBuf },
     /// A folder called as a split that holds both classes and an image of none.
     #[error("`{}` has class folders and an image beside them, `{}`", path.display(), image.display())]
-    StrayImage {
-        /// The folder.
-        path: PathBuf,
-        /// The image.
-        image: PathBuf,
-    },
+    StrayImage { path: PathBuf, image: PathBuf },
     /// A file that cannot become an image.
     #[error("`{}` {reason}", path.display())]
-    BadImage {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        reason: BadImage,
-    },
+    BadImage { path: PathBuf, reason: BadImage },
     /// A file beside any source that cannot become an image.
     #[error("`{}` {reason}", path.display())]
-    NotRead {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        reason: BadImage,
-    },
+    NotRead { path: PathBuf, reason: BadImage },
     /// All images of a class were skipped.
     #[error("no image of `{}` can be read; `{}` {reason}", path.display(), file.display())]
-    ClassLost {
-        /// The class folder.
-        path: PathBuf,
-        /// Its first image.
-        file: PathBuf,
-        /// What is wrong with that.
-        reason: String,
-    },
+    ClassLost { path: PathBuf, file: PathBuf, reason: String },
     /// The cache cannot be written.
     #[error("the image cache fails: {0}")]
     CacheWrite(StoreError),
     /// The cache was whole when it was opened, and cannot be read now.
     #[error("the image cache `{}` cannot be read: {reason}", path.display())]
-    CacheRead {
-        /// The file of the cache.
-        path: PathBuf,
-        /// What the system says.
-        reason: io::Error,
-    },
+    CacheRead { path: PathBuf, reason: io::Error },
 }
 
 impl ImageFolderError {
@@ -230,6 +143,7 @@ fn list_help(reason: &io::Error) -> Option<String> {
 
 /// What is wrong with a file that should be an image; reads on from the file's name.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum BadImage {
     /// The system does not hand the file out.
     #[error("cannot be read: {0}")]
@@ -239,46 +153,25 @@ pub enum BadImage {
     Empty,
     /// There are more bytes than an image has.
     #[error("has {bytes} bytes, too many for an image")]
-    TooLong {
-        /// Its size.
-        bytes: u64,
-    },
+    TooLong { bytes: u64 },
     /// The content is none of an image.
     #[error("is not an image")]
     NotAnImage,
     /// The content is of a format that is not read.
     #[error("is an image of the format `{format}`, which is not read")]
-    Format {
-        /// Its usual extension.
-        format: &'static str,
-    },
+    Format { format: &'static str },
     /// The end is missing.
     #[error("is truncated")]
     Truncated,
     /// The header declares no pixels.
     #[error("has no pixels: {width}x{height}")]
-    NoPixels {
-        /// Its columns.
-        width: u64,
-        /// Its rows.
-        height: u64,
-    },
+    NoPixels { width: u64, height: u64 },
     /// The header declares more than is decoded.
     #[error("declares {width}x{height} pixels in {bytes} bytes")]
-    TooLarge {
-        /// Its columns.
-        width: u64,
-        /// Its rows.
-        height: u64,
-        /// The size of the file.
-        bytes: usize,
-    },
+    TooLarge { width: u64, height: u64, bytes: usize },
     /// The pixels are to be of neither grey nor colour.
     #[error("cannot become an image of {channels} channels: grey has 1, colour has 3")]
-    Channels {
-        /// What was asked for.
-        channels: usize,
-    },
+    Channels { channels: usize },
     /// The decoder refuses it.
     #[error("cannot be decoded: {0}")]
     Decode(String),

@@ -9,134 +9,62 @@ use crate::{
 
 /// What is wrong with NumPy's files. Rows and columns count from 0, as in NumPy.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum NpyError {
     /// More classes than a network could tell apart.
     #[error(
         "`{}` has {} different values, and there may be {} classes",
         path.display(), grouped(classes), grouped(MOST_CLASSES)
     )]
-    TooManyClasses {
-        /// The file.
-        path: PathBuf,
-        /// How many values differ.
-        classes: usize,
-    },
+    TooManyClasses { path: PathBuf, classes: usize },
     /// The first bytes are not those of an NPY file.
     #[error("`{}` is not an NPY file, it begins with `{}`", path.display(), found.escape_ascii())]
-    Magic {
-        /// The file.
-        path: PathBuf,
-        /// Its first bytes.
-        found: [u8; 6],
-    },
+    Magic { path: PathBuf, found: [u8; 6] },
     /// A format that is not known.
     #[error("`{}` has version {major} of the format, expected 1 to 3", path.display())]
-    Version {
-        /// The file.
-        path: PathBuf,
-        /// Its version.
-        major: u8,
-    },
+    Version { path: PathBuf, major: u8 },
     /// A header that cannot be read.
     #[error("`{}`: expected {expected} at byte {offset}, in the header", path.display())]
     Header {
-        /// The file.
         path: PathBuf,
         /// Where in the file.
         offset: u64,
-        /// What should stand there.
         expected: &'static str,
     },
     /// Values of a type that is not read.
     #[error("`{}` has values of type `{dtype}`, expected b1, u1, i4, i8, f4 or f8", path.display())]
-    Dtype {
-        /// The file.
-        path: PathBuf,
-        /// The type as NumPy writes it.
-        dtype: String,
-    },
+    Dtype { path: PathBuf, dtype: String },
     /// An array without rows or without columns.
     #[error("`{}` has shape {}, expected at least one row and one value a row", path.display(), tuple(shape))]
-    Empty {
-        /// The file.
-        path: PathBuf,
-        /// The shape of its array.
-        shape: Vec<u64>,
-    },
+    Empty { path: PathBuf, shape: Vec<u64> },
     /// More than one target a row.
     #[error("`{}` has shape {}, expected one target a row", path.display(), tuple(shape))]
-    TargetShape {
-        /// The file.
-        path: PathBuf,
-        /// The shape of its array.
-        shape: Vec<u64>,
-    },
+    TargetShape { path: PathBuf, shape: Vec<u64> },
     /// Features and targets that do not belong together.
     #[error("`{}` has {}, `{}` has {}", features.display(), counted(feature_rows, "row"), targets.display(), grouped(target_rows))]
-    Disagree {
-        /// The file of features.
-        features: PathBuf,
-        /// Its rows.
-        feature_rows: usize,
-        /// The file of targets.
-        targets: PathBuf,
-        /// Its rows.
-        target_rows: usize,
-    },
+    Disagree { features: PathBuf, feature_rows: usize, targets: PathBuf, target_rows: usize },
     /// Other features than those to train on.
     #[error("`{}` has shape {}, the features to train on have the width {expected}", path.display(), tuple(shape))]
-    Width {
-        /// The file.
-        path: PathBuf,
-        /// The shape of its array.
-        shape: Vec<u64>,
-        /// Features of a row to train on.
-        expected: usize,
-    },
+    Width { path: PathBuf, shape: Vec<u64>, expected: usize },
     /// A model that was trained on more than numbers.
     #[error("`{}` holds numbers, but the {what} of the model is not numeric", path.display())]
     NotNumbers {
-        /// The file.
         path: PathBuf,
         /// What the model has instead, such as a column.
         what: String,
     },
     /// A value that a 32-bit float cannot hold.
     #[error("`{}`: row {row}, column {column} is {value:e}, expected a finite 32-bit float", path.display())]
-    Value {
-        /// The file.
-        path: PathBuf,
-        /// The row.
-        row: usize,
-        /// The column, trailing dimensions being flattened.
-        column: usize,
-        /// The value.
-        value: f64,
-    },
+    Value { path: PathBuf, row: usize, column: usize, value: f64 },
     /// Classes that are not whole numbers.
     #[error("`{}` has values that are not whole, classes are expected", path.display())]
-    FloatClasses {
-        /// The file.
-        path: PathBuf,
-    },
+    FloatClasses { path: PathBuf },
     /// All rows have the same target.
     #[error("`{}` is {value} in every row", path.display())]
-    SingleValue {
-        /// The file.
-        path: PathBuf,
-        /// Its one value.
-        value: String,
-    },
+    SingleValue { path: PathBuf, value: String },
     /// A class that the targets to train on do not have.
     #[error("`{}`: row {row} is {class}, which is not among the targets to train on", path.display())]
-    UnknownClass {
-        /// The file.
-        path: PathBuf,
-        /// The row.
-        row: usize,
-        /// Its target.
-        class: i64,
-    },
+    UnknownClass { path: PathBuf, row: usize, class: i64 },
 }
 
 impl NpyError {

@@ -23,60 +23,29 @@ pub(crate) const PLAIN_NUMBERS: &str = "write numbers as -1234.5, with nothing e
 
 /// A cell that a column cannot take.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum CellError {
     /// Text where the column holds numbers.
     #[error("column `{column}`: `{text}` is not a number")]
-    NotANumber {
-        /// The column's name.
-        column: String,
-        /// The cell, shortened.
-        text: String,
-    },
+    NotANumber { column: String, text: String },
     /// A number with another sign than its column's.
     #[error("column `{column}`: `{text}` is not in `{sign}`, as the column's numbers are")]
-    OtherSign {
-        /// The column's name.
-        column: String,
-        /// The cell, shortened.
-        text: String,
-        /// The column's sign.
-        sign: char,
-    },
+    OtherSign { column: String, text: String, sign: char },
     /// A point that seems to separate thousands.
     #[error(
         "column `{column}`: the point in `{text}` seems to separate thousands, as in all numbers with \
          a point here, and those without one are below 1000"
     )]
-    Grouped {
-        /// The column's name.
-        column: String,
-        /// The cell.
-        text: String,
-    },
+    Grouped { column: String, text: String },
     /// A literal for NaN or infinity.
     #[error("column `{column}`: `{text}` is not a finite number")]
-    NotFinite {
-        /// The column's name.
-        column: String,
-        /// The cell.
-        text: String,
-    },
+    NotFinite { column: String, text: String },
     /// A number that a 32-bit float cannot hold.
     #[error("column `{column}`: `{text}` is too large for a 32-bit float")]
-    TooLarge {
-        /// The column's name.
-        column: String,
-        /// The cell, shortened.
-        text: String,
-    },
+    TooLarge { column: String, text: String },
     /// A row of the wrong length.
     #[error("the row has {}, the model was trained on {expected}", counted(cells, "cell"))]
-    Count {
-        /// Cells that the row has.
-        cells: usize,
-        /// Feature columns that the model was trained on, the dropped ones included.
-        expected: usize,
-    },
+    Count { cells: usize, expected: usize },
 }
 
 impl CellError {

@@ -30,11 +30,11 @@ pub enum TokenKind {
 
 /// What is wrong with a text to encode, or with a vocabulary.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum VocabularyError {
     /// A character that the training text does not have.
     #[error("character {}, {character:?}, is not in the vocabulary", index + 1)]
     UnknownCharacter {
-        /// The character.
         character: char,
         /// Its place in the text, from 0.
         index: usize,
@@ -44,16 +44,10 @@ pub enum VocabularyError {
     NoWord,
     /// No room for a word besides the unknown one.
     #[error("a vocabulary of {size} has no room for a word")]
-    TooSmall {
-        /// The size asked for.
-        size: usize,
-    },
+    TooSmall { size: usize },
     /// A saved vocabulary that is damaged.
     #[error("the saved vocabulary has {what}")]
-    Damaged {
-        /// What it should not have.
-        what: &'static str,
-    },
+    Damaged { what: &'static str },
 }
 
 impl VocabularyError {

@@ -9,61 +9,38 @@ use crate::{
 
 /// What is wrong with a text, or with how it is to be cut.
 #[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum TextError {
     /// Neither a file nor a folder, such as a pipe.
     #[error("`{}` is neither a file nor a folder", path.display())]
-    NotAFile {
-        /// The path.
-        path: PathBuf,
-    },
+    NotAFile { path: PathBuf },
     /// A folder without a text.
     #[error("`{}` has no file whose name ends in `.txt`", path.display())]
-    NoTextFiles {
-        /// The folder.
-        path: PathBuf,
-    },
+    NoTextFiles { path: PathBuf },
     /// A folder whose texts lie in folders within it.
     #[error(
         "`{}` has no file whose name ends in `.txt`, and folders within it, such as `{}`, are not read",
         path.display(),
         within.display()
     )]
-    TextsWithin {
-        /// The folder.
-        path: PathBuf,
-        /// The first of the folders within it that has such a file.
-        within: PathBuf,
-    },
+    TextsWithin { path: PathBuf, within: PathBuf },
     /// Without a single character.
     #[error("`{}` is empty", path.display())]
-    Empty {
-        /// The file, or the folder of empty files.
-        path: PathBuf,
-    },
+    Empty { path: PathBuf },
     /// A file of another format.
     #[error("`{}` is {format}, plain text is expected", path.display())]
-    NotPlain {
-        /// The file.
-        path: PathBuf,
-        /// What it is.
-        format: &'static str,
-        /// How it becomes plain text.
-        conversion: &'static str,
-    },
+    NotPlain { path: PathBuf, format: &'static str, conversion: &'static str },
     /// Bytes that are not UTF-8.
     #[error("`{}`: the text is not UTF-8 at byte {offset}", path.display())]
     NotUtf8 {
-        /// The file.
         path: PathBuf,
         /// The place of the first such byte in the file, from 0.
         offset: usize,
-        /// Whether it is UTF-16 by its byte order mark or its zeros.
         utf16: bool,
     },
     /// A byte that no text has.
     #[error("`{}`: the text has a zero byte at byte {offset}", path.display())]
     ZeroByte {
-        /// The file.
         path: PathBuf,
         /// The place of the first such byte in the file, from 0.
         offset: usize,
@@ -80,37 +57,18 @@ pub enum TextError {
         counted(tokens, "token")
     )]
     UnknownId {
-        /// The part of the text.
         text: String,
         /// The token's place, from 0.
         index: usize,
-        /// Its id.
         id: u32,
-        /// The tokens of the vocabulary.
         tokens: usize,
     },
     /// A part too short for a single window.
     #[error("{text} has {}, a sequence of {} and its target take {}", counted(tokens, "token"), grouped(sequence_length), grouped(sequence_length.saturating_add(1)))]
-    TooShort {
-        /// The part of the text.
-        text: String,
-        /// Its tokens.
-        tokens: usize,
-        /// Tokens of a window.
-        sequence_length: usize,
-    },
+    TooShort { text: String, tokens: usize, sequence_length: usize },
     /// A part too short because much of it is left out.
     #[error("{text}, without {left_out}, has {}, but a sequence of {} and its target take {}", counted(tokens, "token"), grouped(sequence_length), grouped(sequence_length.saturating_add(1)))]
-    TooForeign {
-        /// The part of the text.
-        text: String,
-        /// What of it the vocabulary lacks.
-        left_out: String,
-        /// The tokens that are left.
-        tokens: usize,
-        /// Tokens of a window.
-        sequence_length: usize,
-    },
+    TooForeign { text: String, left_out: String, tokens: usize, sequence_length: usize },
     /// A part too short for a window in each stream.
     #[error(
         "{text} has {}, too few for {} of {} or more",
@@ -118,35 +76,16 @@ pub enum TextError {
         counted(streams, "stream"),
         grouped(sequence_length)
     )]
-    TooShortForStreams {
-        /// The part of the text.
-        text: String,
-        /// Its tokens.
-        tokens: usize,
-        /// The streams.
-        streams: usize,
-        /// Tokens of a window.
-        sequence_length: usize,
-    },
+    TooShortForStreams { text: String, tokens: usize, streams: usize, sequence_length: usize },
     /// So few words that none of them comes before the part to validate on.
     #[error(
         "{text} has {}, too few to divide into a part to train on and one to validate on",
         counted(words, "word")
     )]
-    TooShortToDivide {
-        /// The text.
-        text: String,
-        /// Its words and punctuation marks.
-        words: usize,
-    },
+    TooShortToDivide { text: String, words: usize },
     /// The words of the text do not make such a vocabulary.
     #[error("{text}: {reason}")]
-    Vocabulary {
-        /// The part of the text.
-        text: String,
-        /// What is wrong.
-        reason: VocabularyError,
-    },
+    Vocabulary { text: String, reason: VocabularyError },
 }
 
 impl TextError {

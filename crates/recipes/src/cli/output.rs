@@ -30,10 +30,6 @@ impl Output {
     }
 
     /// Prints a result: as JSON if asked, else as `text` makes it.
-    ///
-    /// # Errors
-    ///
-    /// As [`print`].
     pub(super) fn result<T: Serialize>(
         &self,
         value: &T,
@@ -74,10 +70,6 @@ impl Output {
 }
 
 /// Prints to stdout.
-///
-/// # Errors
-///
-/// That of [`written`].
 pub(super) fn print(text: &str) -> Result<(), Failure> {
     let mut stdout = stdout().lock();
     written(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
@@ -156,10 +148,6 @@ pub(super) fn print_failure(failure: &Failure) {
 }
 
 /// Writes a file that an option names.
-///
-/// # Errors
-///
-/// Where the system refuses, says how to name another.
 pub(super) fn write_output(file: &Path, option: &str, content: &[u8]) -> Result<(), Failure> {
     write_whole(file, content).map_err(|error| {
         Failure::user_data(error).or(&format!("to write another file: `{option} FILE`"))

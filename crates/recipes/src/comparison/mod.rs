@@ -48,10 +48,6 @@ pub(crate) struct Runs {
 }
 
 impl Runs {
-    /// # Errors
-    ///
-    /// Where a directory is not there, is named twice or cannot be read, or fewer than two runs are
-    /// finished.
     pub(crate) fn read(directories: &[PathBuf]) -> Result<Self, Failure> {
         let (mut seen, mut finished) = (Vec::new(), Vec::new());
         let (mut left_out, mut no_runs) = (Vec::new(), Vec::new());

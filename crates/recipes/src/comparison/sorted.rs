@@ -12,10 +12,6 @@ impl Comparison {
     /// without a value last.
     ///
     /// - `column`: `validation loss`, `validation_loss` or `validation-loss`
-    ///
-    /// # Errors
-    ///
-    /// Where there is no such column.
     pub(crate) fn sorted_by(mut self, column: &str) -> Result<Self, Failure> {
         let metrics = self.metrics().into_iter().map(String::as_str);
         let head = ["epochs", "steps"].into_iter();

@@ -125,10 +125,6 @@ pub(crate) type Each<'a> =
 
 impl<'a> Evaluated<'a> {
     /// - `given`: data to evaluate on instead of the run's own
-    ///
-    /// # Errors
-    ///
-    /// Where the settings of the run cannot be read.
     pub(crate) fn open(
         run: &'a Path,
         model: &'a Model<Selected>,
@@ -141,10 +137,6 @@ impl<'a> Evaluated<'a> {
     }
 
     /// Measures the run.
-    ///
-    /// # Errors
-    ///
-    /// Where the run or the data cannot be used.
     pub(crate) fn examine(
         &self,
         device: &Device,
@@ -162,10 +154,6 @@ impl<'a> Evaluated<'a> {
     }
 
     /// Predicts each sample that [`Self::examine`] measures; returns notes to the user, a sentence each.
-    ///
-    /// # Errors
-    ///
-    /// Where the run or the data cannot be used, and that of `each`; a text has no samples.
     pub(crate) fn predict_each(
         &self,
         progress: &mut Progress<'_>,

@@ -133,10 +133,6 @@ impl Tally {
     }
 
     /// The worst mistakes, each with its sample, which `read` finds by its index in the split.
-    ///
-    /// # Errors
-    ///
-    /// That of `read`.
     pub(super) fn mistakes<E>(
         &self,
         classes: &[String],

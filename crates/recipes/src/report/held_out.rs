@@ -41,10 +41,6 @@ pub(super) struct Written {
 impl HeldOut {
     /// The stored measurement of this model; without one, measures now, and stores the result if the
     /// model has not changed since, so that a later report needs no data.
-    ///
-    /// # Errors
-    ///
-    /// Where nothing was held out, or the model or the data cannot be used.
     pub(super) fn of(run: &Path, progress: &mut Progress<'_>) -> Result<Self, Failure> {
         let model = model_hash(run);
         let kept = fs::read(run.join(EVALUATION)).ok();

@@ -82,9 +82,9 @@ impl Colour {
 impl Matrix {
     pub(super) fn of(report: &EvaluationReport) -> Self {
         match report.classes.len() {
-            1..=MOST_IN_TABLE => Self::Table(Table::of(report)),
-            1..=MOST_IN_MATRIX => Self::Drawn(Drawn::of(report)),
-            _ => Self::None,
+            classes if classes == 0 || classes > MOST_IN_MATRIX => Self::None,
+            ..=MOST_IN_TABLE => Self::Table(Table::of(report)),
+            _ => Self::Drawn(Drawn::of(report)),
         }
     }
 }

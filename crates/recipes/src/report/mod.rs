@@ -46,10 +46,6 @@ const WORTH_SHARE: f64 = 0.05;
 
 /// Writes the report of a run, finished or not, into `file`, atomically. Returns its verdict, and a
 /// note where the model could not be evaluated again.
-///
-/// # Errors
-///
-/// Where the directory is not a run, or the system refuses.
 pub(crate) fn write(
     run: &Path,
     file: &Path,
@@ -78,10 +74,6 @@ fn held_out(record: &Record) -> Option<&Summary> {
 
 /// Writes the report of a run that has just ended, however it did: an older page may say that it is
 /// finished. Returns its verdict.
-///
-/// # Errors
-///
-/// Where the system refuses.
 pub(crate) fn write_at_the_end(
     run: &Path,
     ended: &Result<Summary, Failure>,

@@ -88,19 +88,14 @@ struct Lost {
 
 /// The processes of a group can no longer train together.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum GroupError {
     /// Another process failed, and reports why.
     #[error("rank {rank} failed")]
-    Another {
-        /// Which one.
-        rank: usize,
-        /// Its exit code.
-        exit_code: u8,
-    },
+    Another { rank: usize, exit_code: u8 },
     /// Something of this process differs from rank 0's.
     #[error("rank {rank} has {what} than rank 0")]
     Differs {
-        /// This process.
         rank: usize,
         /// What it is that differs, such as `other data`.
         what: String,
@@ -111,16 +106,10 @@ pub enum GroupError {
         "started as one of {processes} processes by an MPI launcher, but built without MPI: each \
          would train by itself, into the same run directory"
     )]
-    WithoutMpi {
-        /// How many.
-        processes: usize,
-    },
+    WithoutMpi { processes: usize },
     /// MPI would not start.
     #[error("MPI cannot be used: {reason}")]
-    Unusable {
-        /// Why.
-        reason: String,
-    },
+    Unusable { reason: String },
 }
 
 impl Group {

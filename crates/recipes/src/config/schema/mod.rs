@@ -135,10 +135,6 @@ impl<Data, Model, Augment> Config<Data, Model, Augment> {
 
 impl<Model> ImageConfig<Model> {
     /// As [`Training::choose_arithmetic`], with advice on memory that includes the images.
-    ///
-    /// # Errors
-    ///
-    /// Where the device does not support the precision.
     pub(crate) fn choose_arithmetic<B: Backend>(&self, device: &B::Device) -> Result<(), Failure> {
         device::advise_on_memory(self.advice_on_memory()); // the first advice is kept
         self.training.choose_arithmetic::<B>(device)

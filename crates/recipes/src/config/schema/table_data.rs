@@ -181,10 +181,6 @@ impl TableData {
     }
 
     /// A hash of the files, if there are any.
-    ///
-    /// # Errors
-    ///
-    /// Where one cannot be read.
     pub(crate) fn source_hash(&self) -> Result<Option<String>, StoreError> {
         let path = self.path.clone().unwrap_or_default();
         let files = match self.source {

@@ -80,10 +80,6 @@ impl Training {
 
 impl Training {
     /// Applies `training.arithmetic` and `training.precision` to the process.
-    ///
-    /// # Errors
-    ///
-    /// Where the device does not support the precision.
     pub(crate) fn choose_arithmetic<B: Backend>(&self, device: &B::Device) -> Result<(), Failure> {
         refuse_unsupported::<B>(self.precision, device)?;
         backend::set_arithmetic(self.arithmetic);
