@@ -8,7 +8,7 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr)] // A program's result, and what to do.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Context as _;
 use backend::{
@@ -28,8 +28,8 @@ use models::{
     metrics::{Evaluation, Reduction, binary_hits},
 };
 use training::{
-    EndStatus, Event, Keeper, Metrics, Observer, ObserverError, OptimizerConfig, OptimizerKind,
-    Stop, TrainError, Trained, Trainer, TrainerConfig,
+    CheckpointsIn, EndStatus, Event, Metrics, ObserverError, OptimizerConfig, OptimizerKind, Stop,
+    TrainError, Trained, Trainer, TrainerConfig,
 };
 
 // Reuses memory from step to step.
@@ -38,34 +38,18 @@ static ALLOCATOR: Allocator<MiMalloc> = Allocator(MiMalloc);
 
 const EPOCHS: usize = 20;
 
-/// Prints each epoch, and names the folder for checkpoints.
-struct Run {
-    checkpoints: PathBuf,
-}
-
-impl Observer for Run {
-    fn observe(&mut self, event: &Event) -> Result<(), ObserverError> {
-        match event {
-            Event::Resume { step, .. } => println!("goes on after update {step}"),
-            Event::Epoch { epoch, train_loss, validation, .. } => {
-                let accuracy = validation.as_ref().map_or(f64::NAN, |metrics| metrics["accuracy"]);
-                println!("epoch {epoch}: loss {train_loss:.4}, accuracy {accuracy:.3}");
-            }
-            Event::Warning { message } => println!("warning: {message}"),
-            _ => {}
+/// Prints how the run goes.
+fn tell(event: &Event) -> Result<(), ObserverError> {
+    match event {
+        Event::Resume { step, .. } => println!("goes on after update {step}"),
+        Event::Epoch { epoch, train_loss, validation, .. } => {
+            let accuracy = validation.as_ref().map_or(f64::NAN, |metrics| metrics["accuracy"]);
+            println!("epoch {epoch}: loss {train_loss:.4}, accuracy {accuracy:.3}");
         }
-        Ok(())
+        Event::Warning { message } => println!("warning: {message}"),
+        _ => {}
     }
-
-    fn keeper(&mut self) -> Option<&mut dyn Keeper> {
-        Some(self)
-    }
-}
-
-impl Keeper for Run {
-    fn checkpoints(&self) -> PathBuf {
-        self.checkpoints.clone()
-    }
+    Ok(())
 }
 
 fn main() -> anyhow::Result<()> {
@@ -113,10 +97,10 @@ fn train(folder: &Path, stop_after: Option<u64>) -> anyhow::Result<Trained<Mlp<S
     let adam = OptimizerConfig::new(OptimizerKind::Adam, 1e-2);
     let mut config = TrainerConfig::new(adam, EPOCHS, train.steps_per_epoch());
     config.keep_best = true;
-    // A checkpoint is written after each epoch, and no run resumes from it with other data.
+    // A checkpoint is written after each epoch and every five minutes, and no run resumes from it with other data.
     config.rests_on.insert("data".to_owned(), fingerprint);
 
-    let mut run = Run { checkpoints: folder.join("checkpoints") };
+    let mut run = CheckpointsIn::new(folder.join("checkpoints"), tell);
     let stop = Stop::default(); // a signal handler may set `stop.flag()`
     if let Some(step) = stop_after {
         stop.request_after(step);

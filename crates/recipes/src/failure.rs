@@ -171,19 +171,8 @@ impl From<TrainError> for Failure {
             | TrainError::NoneUsable { .. } => ExitCode::UserData,
             TrainError::OutOfMemory { .. } | TrainError::DeviceFailed { .. } => ExitCode::Device,
             TrainError::Group(error) => return error.into(),
-            TrainError::Losses { .. }
-            | TrainError::Part { .. }
-            | TrainError::NotDue { .. }
-            | TrainError::NoEpoch { .. }
-            | TrainError::EpochLength { .. }
-            | TrainError::NoLastPart { .. }
-            | TrainError::NoGradients
-            | TrainError::NotMeasured { .. }
-            | TrainError::NotFloat { .. }
-            | TrainError::Tied { .. }
-            | TrainError::Store(_)
-            | TrainError::Unreadable { .. } => ExitCode::Unexpected,
             TrainError::Observer(error) => return Self::observed(error),
+            _ => ExitCode::Unexpected, // of a loop that is wrong, or of the system
         };
         Self::of(exit_code, &error, error.help())
     }

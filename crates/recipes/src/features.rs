@@ -9,14 +9,12 @@ use data::{
     TableBatch, TableLoader, Targets, Task,
     augment::{AugmentOptions, Augmentation, Augmented},
 };
+use inference::IMAGES_AT_A_TIME;
 use models::{Pass, Vgg, weights};
 use serde_json::Value;
 use store::{StoredTensor, TensorFile, create_directory, sha256_hex, sha256_hex_of_values};
 
 use crate::{Failure, Start, cache_folder::cache_folder, config::ImageData};
-
-/// Images that go through the network at a time.
-pub(crate) const IMAGES_AT_A_TIME: usize = 64;
 
 /// To be raised whenever the same images and weights would give other features.
 const VERSION: u32 = 2;

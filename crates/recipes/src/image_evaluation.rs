@@ -20,9 +20,6 @@ use crate::{
     config::{ImageConfig, Monitored},
 };
 
-/// The most images that are evaluated at a time.
-pub(crate) const EVALUATION_BATCH: usize = 256;
-
 /// The loss that a network for images is trained on.
 #[derive(Clone, Debug)]
 pub(crate) struct ImageLoss<B: Backend> {
@@ -119,7 +116,7 @@ impl<B: Backend> ImageEvaluation<B> {
         device: &B::Device,
     ) -> Result<Self, DataError> {
         let ImageConfig { data, training, .. } = config;
-        let batching = training.evaluation_batching(EVALUATION_BATCH).shared(group.share());
+        let batching = training.evaluation_batching().shared(group.share());
         let measured = (training.monitor, source.classes().len());
         let loader = ImageLoader::new(source, batching, data.residency, data.workers, device)?;
         let augmentation = Augmentation::new(&AugmentOptions::default(), preprocessing, 0, device);

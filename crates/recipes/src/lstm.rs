@@ -18,7 +18,7 @@ use crate::{
     initial_weights::{InitialWeights, Initialised, begin},
     plan::Plan,
     registry::{Recipe, Task},
-    text_evaluation::{EVALUATION_BATCH, beginning, measure, token_losses, written},
+    text_evaluation::{beginning, measure, token_losses, written},
 };
 
 /// The recipe, as listed in [`crate::registry`].
@@ -80,7 +80,7 @@ fn train<B: AutodiffBackend>(
     let batching = start.shared(config.training.batching(Order::Shuffled));
     let train = TokenLoader::<B>::windows(windows(corpus.train)?, batching, device)?;
     let held_out = |tokens| {
-        let batching = start.shared(config.training.evaluation_batching(EVALUATION_BATCH));
+        let batching = start.shared(config.training.evaluation_batching());
         TokenLoader::windows(windows(tokens)?, batching, device)
     };
     let validation = corpus.validation.map(held_out).transpose()?;

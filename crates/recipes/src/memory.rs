@@ -1,11 +1,12 @@
 //! How much memory a run takes on the device, and what makes it less.
 
 use backend::device::COMPUTES_AT_ONCE;
+use inference::IMAGES_AT_A_TIME;
 use models::Layer;
 use serde::Serialize;
 use training::TrainerConfig;
 
-use crate::{features::IMAGES_AT_A_TIME, numbers::size, plan::FrozenLayers};
+use crate::{numbers::size, plan::FrozenLayers};
 
 /// Bytes of the program where it computes on the CPU.
 const PROGRAM_BYTES: usize = if COMPUTES_AT_ONCE { 15_000_000 } else { 0 };

@@ -1,5 +1,8 @@
 //! Names as people read them.
 
+/// The most letters of a name in a table.
+pub(crate) const LONGEST_NAME: usize = 40;
+
 /// The name on one line, or its two ends, of so many letters at most: names that are long often begin, or
 /// end, alike.
 pub(crate) fn shortened(name: &str, most: usize) -> String {

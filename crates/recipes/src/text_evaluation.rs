@@ -16,9 +16,6 @@ use training::{Group, Metrics};
 
 use crate::Failure;
 
-/// The most windows that are evaluated at a time.
-pub(crate) const EVALUATION_BATCH: usize = 256;
-
 /// Tokens that a network writes in each epoch.
 const WRITTEN: usize = 80;
 

@@ -21,7 +21,7 @@ use crate::{
     backbone::Model,
     config::{ImageConfig, Monitored},
     features::{Features, Frozen, Split},
-    image_evaluation::{EVALUATION_BATCH, EvaluationBatch, ImageLoss, measure_batches},
+    image_evaluation::{EvaluationBatch, ImageLoss, measure_batches},
     image_set::{ImageSet, Progress, bytes_on_device},
     plan::{FrozenLayers, Outline, Plan},
     pretrained::Pretrained,
@@ -84,7 +84,7 @@ fn train<B: AutodiffBackend>(
     notes.extend(note);
     let inner_forward = |images| frozen.forward(images);
     let mut held_out = |images| {
-        let batching = training.evaluation_batching(EVALUATION_BATCH);
+        let batching = training.evaluation_batching();
         let nothing = AugmentOptions::default();
         let augmentation = Augmentation::new(&nothing, &preprocessing, 0, device);
         let split = Split { images, batching, augmentation, keeps };

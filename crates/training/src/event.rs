@@ -265,7 +265,43 @@ impl<F: FnMut(&Event) -> Result<(), ObserverError>> Observer for F {
     }
 }
 
-/// Keeps a run, so that it can be resumed however it ended.
+/// Keeps the checkpoints of a run in a folder, and passes its events on to another observer.
+#[derive(Clone, Debug)]
+pub struct CheckpointsIn<O> {
+    folder: PathBuf,
+    observer: O,
+}
+
+impl<O: Observer> CheckpointsIn<O> {
+    /// - `folder`: that of the checkpoints alone; it need not exist
+    /// - `observer`: hears of the run; `()` where nobody is to
+    pub fn new(folder: impl Into<PathBuf>, observer: O) -> Self {
+        Self { folder: folder.into(), observer }
+    }
+}
+
+impl<O: Observer> Observer for CheckpointsIn<O> {
+    fn observe(&mut self, event: &Event) -> Result<(), ObserverError> {
+        self.observer.observe(event)
+    }
+
+    fn validates(&self) -> bool {
+        self.observer.validates()
+    }
+
+    fn keeper(&mut self) -> Option<&mut dyn Keeper> {
+        Some(self)
+    }
+}
+
+impl<O: Observer> Keeper for CheckpointsIn<O> {
+    fn checkpoints(&self) -> PathBuf {
+        self.folder.clone()
+    }
+}
+
+/// Keeps a run, so that it can be resumed however it ended; [`CheckpointsIn`] is one that has a folder for
+/// checkpoints and nothing else.
 pub trait Keeper {
     /// The directory of the checkpoints; it need not exist. It is for one trainer at a time, and any other
     /// is refused meanwhile.

@@ -36,8 +36,8 @@
 //! ```
 //!
 //! Each epoch ends with [`Trainer::end_epoch`]: its closure returns what a validation measures of the
-//! model, or none. A loop that begins at [`Epoch::position`] can resume: where the observer names a
-//! folder for checkpoints ([`Observer::keeper`]), [`Trainer::new`] continues from the newest one there.
+//! model, or none. A loop that begins at [`Epoch::position`] can resume: where the observer keeps
+//! checkpoints, as [`CheckpointsIn`] does, [`Trainer::new`] continues from the newest one there.
 //! [`Stop`] ends a run between two updates. [`Event::Warning`] is for the user, and so is
 //! [`TrainError::help`], which says what to do about an error.
 //!
@@ -93,8 +93,8 @@ pub use crate::{
     epoch::{Epoch, Stop},
     error::TrainError,
     event::{
-        Best, EndStatus, Event, Keeper, Measured, Metrics, Observer, ObserverError, Pace, Shares,
-        StepReport,
+        Best, CheckpointsIn, EndStatus, Event, Keeper, Measured, Metrics, Observer, ObserverError,
+        Pace, Shares, StepReport,
     },
     group::{Group, GroupError},
     monitor::Monitor,

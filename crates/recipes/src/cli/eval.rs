@@ -25,7 +25,7 @@ use crate::{
     console::{Console, ProgressMode},
     evaluation::{ClassScores, Evaluated, EvaluationReport},
     image_set::Progress,
-    names::shortened,
+    names::{LONGEST_NAME, shortened},
     numbers::{counted, measure, ordered},
     report::MOST_IN_MATRIX,
     shell::command,
@@ -53,8 +53,6 @@ pub(super) struct EvalArguments {
 const MOST_CLASSES: usize = 20;
 /// The longest line of that table with class names over its columns.
 const LINE: usize = 100;
-/// The most letters of a class name; longer ones are cut in the middle.
-const LONGEST_NAME: usize = 40;
 
 pub(super) fn run(
     arguments: &EvalArguments,

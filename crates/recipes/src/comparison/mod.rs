@@ -19,7 +19,7 @@ use self::{best::Best, differences::differences, finished::Finished, row::Row};
 use crate::{
     ExitCode, Failure,
     chart::{self, Chart},
-    names::shortened,
+    names::{LONGEST_NAME, shortened},
     numbers::in_words,
     record::{Record, Standing},
     report::{overlaid, pieces},
@@ -190,9 +190,6 @@ struct Page<'a> {
     notes: &'a [String],
     charts: Vec<String>,
 }
-
-/// The most letters of a run's name on the page.
-const LONGEST_NAME: usize = 40;
 
 impl Page<'_> {
     fn short(name: &str) -> String {

@@ -14,7 +14,7 @@ use crate::{
     config::{Config, TextData},
     initial_weights::OnlyWeights,
     numbers::{grouped, percent},
-    text_evaluation::{EVALUATION_BATCH, beginning, evaluation_streams, measure},
+    text_evaluation::{beginning, evaluation_streams, measure},
 };
 
 /// The share of unknown words that is told.
@@ -61,7 +61,7 @@ pub(super) fn examine(
     let loader = match architecture.predict {
         Positions::Last => {
             let windows = Windows::new(tokens, length, Predict::Last).map_err(DataError::from)?;
-            let batching = config.training.evaluation_batching(EVALUATION_BATCH);
+            let batching = config.training.evaluation_batching();
             TokenLoader::windows(windows, batching, device)?
         }
         Positions::All => {

@@ -1,9 +1,8 @@
 //! The confusion matrix: as a table, or drawn where there are many classes.
 
-use super::page::LONGEST_NAME;
 use crate::{
     evaluation::EvaluationReport,
-    names::shortened,
+    names::{LONGEST_NAME, shortened},
     numbers::{counted, grouped},
 };
 

@@ -20,15 +20,13 @@ use crate::{
     chart::{self, Chart},
     environment::Environment,
     evaluation::{ClassScores, Mistake, Sample},
-    names::shortened,
+    names::{LONGEST_NAME, shortened},
     numbers::{in_words, measure, ordered, percent},
     record::{Record, SampleRecord},
     run_directory::CONFIG,
     shell::{command, quoted, quoted_path},
 };
 
-/// The most letters of a class in the matrix and in the table of classes; its whole name is shown on hover.
-pub(super) const LONGEST_NAME: usize = 40;
 /// The most epochs whose generated text is shown.
 const MOST_SAMPLES: usize = 8;
 

@@ -43,10 +43,6 @@ const TENSOR_FILES: [&str; 5] = [MODEL, OPTIMIZER, AVERAGE, BEST, CARRIED];
 pub(crate) struct SavedState {
     pub(crate) record: Record,
     steps_per_epoch: usize,
-    /// The optimizer that updated the weights.
-    optimizer: OptimizerKind,
-    /// Whether their moving average was computed.
-    averages: bool,
     /// Whether the best epoch's model was kept.
     keep_best: bool,
     /// As in [`TrainerConfig`].
@@ -128,8 +124,6 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
             state: SavedState {
                 record: self.record.clone(),
                 steps_per_epoch: config.steps_per_epoch,
-                optimizer: config.optimizer.kind,
-                averages: config.ema.is_some(),
                 keep_best: config.keep_best,
                 rests_on: config.rests_on.clone(),
                 settings: config.of_updates(),
@@ -169,7 +163,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
             let kind = config.optimizer.kind;
             *slots = slots_of::<B::InnerBackend>(parameter, kind, &mut optimizer, &device)?;
         }
-        if state.averages {
+        if config.ema.is_some() {
             let of = |parameter: &Parameter| {
                 parameter
                     .trained
@@ -235,10 +229,6 @@ impl SavedState {
                  samples is different"
             ));
         }
-        let (then, now) = (self.optimizer, config.optimizer.kind);
-        if then != now {
-            return Err(format!("its optimizer was {then:?} and is {now:?}"));
-        }
         let best = self.record.best.as_ref().map(|(best, _)| &best.metric);
         let now = &config.monitor.metric;
         if let Some(then) = best.filter(|&then| then != now) {
@@ -247,7 +237,6 @@ impl SavedState {
         // Without a validation so far there is no best model, whether it would be kept or not.
         let keeps = |keep_best| keep_best && self.record.best.is_some();
         for (what, then, now) in [
-            ("an average of the weights", self.averages, config.ema.is_some()),
             ("loss scaling", self.loss_scale.is_some(), config.loss_scaling),
             ("keeping the best model", keeps(self.keep_best), keeps(config.keep_best)),
         ] {

@@ -2,7 +2,7 @@
 
 use std::{
     fs,
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -15,8 +15,7 @@ use burn::{
     tensor::{Bool, Int, Tensor, backend::Backend},
 };
 use training::{
-    Event, Keeper, Metrics, Monitor, Observer, ObserverError, OptimizerKind, Stop, TrainError,
-    Trainer, TrainerConfig,
+    CheckpointsIn, Event, Metrics, Monitor, OptimizerKind, Stop, TrainError, Trainer, TrainerConfig,
 };
 
 use crate::{
@@ -203,29 +202,16 @@ fn a_monitor_without_a_validation_is_reported_to_have_no_effect() {
     assert!(recorder.0.contains(&Event::Warning { message }));
 }
 
-struct KeptBelow(PathBuf);
-
-impl Observer for KeptBelow {
-    fn observe(&mut self, _: &Event) -> Result<(), ObserverError> {
-        Ok(())
-    }
-
-    fn keeper(&mut self) -> Option<&mut dyn Keeper> {
-        Some(self)
-    }
-}
-
-impl Keeper for KeptBelow {
-    fn checkpoints(&self) -> PathBuf {
-        self.0.join("checkpoints")
-    }
+/// Keeps checkpoints below a folder, and tells nobody.
+fn kept_below(folder: &Path) -> CheckpointsIn<()> {
+    CheckpointsIn::new(folder.join("checkpoints"), ())
 }
 
 #[test]
 fn a_directory_of_checkpoints_is_made_before_the_first_step() {
     let directory = tempfile::tempdir().unwrap();
     let new = |path: PathBuf| {
-        let (mut kept, stop) = (KeptBelow(path), Stop::default());
+        let (mut kept, stop) = (kept_below(&path), Stop::default());
         Trainer::new(ones(), sgd(), &Device::default(), &mut kept, stop).map(|_| ())
     };
     new(directory.path().join("run")).unwrap();
@@ -241,7 +227,7 @@ fn a_directory_of_checkpoints_is_made_before_the_first_step() {
 fn without_a_validation_it_does_not_matter_whether_the_best_would_be_kept() {
     let directory = tempfile::tempdir().unwrap();
     for (keep_best, steps) in [(true, 2), (false, 4)] {
-        let (mut kept, stop) = (KeptBelow(directory.path().to_owned()), Stop::default());
+        let (mut kept, stop) = (kept_below(directory.path()), Stop::default());
         let settings = TrainerConfig { keep_best, ..sgd() };
         let device = Device::default();
         let mut trainer = Trainer::new(ones(), settings, &device, &mut kept, stop).unwrap();
@@ -376,7 +362,7 @@ fn training_that_diverged_is_over() {
 fn a_second_trainer_in_a_folder_of_checkpoints_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let new = |kept| Trainer::new(ones(), sgd(), &Device::default(), kept, Stop::default());
-    let mut kept = [(); 3].map(|()| KeptBelow(directory.path().to_owned()));
+    let mut kept = [(); 3].map(|()| kept_below(directory.path()));
     let [first, second, third] = &mut kept;
     let trainer = new(first).unwrap();
     let error = new(second).unwrap_err();

@@ -164,8 +164,11 @@ fn a_checkpoint_of_other_tensors_is_refused() {
 fn a_checkpoint_of_other_settings_is_refused() {
     type Change = fn(&mut TrainerConfig);
     let cases: [(Change, &str); 10] = [
-        (|c| c.optimizer.kind = OptimizerKind::Adam, "its optimizer was NAdam and is Adam"),
-        (|c| c.ema = None, "it began with an average of the weights and would continue"),
+        (
+            |c| c.optimizer.kind = OptimizerKind::Adam,
+            "its `optimizer.kind` was \"nadam\" and is \"adam\"",
+        ),
+        (|c| c.ema = None, "its `ema` was 0.7 and is unset"),
         (|c| c.loss_scaling = false, "it began with loss scaling and would continue without"),
         (
             |c| c.monitor = Monitor::higher("accuracy"),

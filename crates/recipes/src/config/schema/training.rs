@@ -14,6 +14,9 @@ use crate::{
     },
 };
 
+/// The most images or windows that are measured at a time.
+const EVALUATION_BATCH: usize = 256;
+
 /// The table `[training]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -65,10 +68,11 @@ impl Training {
         Batching { micro_batch: self.micro_batch.unwrap_or(self.batch_size), ..whole }
     }
 
-    /// How a split is measured: up to `most` samples at a time, but no more than are trained on at a
-    /// time, which fit into memory.
-    pub(crate) fn evaluation_batching(&self, most: usize) -> Batching {
-        Batching::evaluation(most.min(self.micro_batch.unwrap_or(self.batch_size)))
+    /// How a split of images or windows is measured: no more at a time than are trained on, which fit into
+    /// memory.
+    pub(crate) fn evaluation_batching(&self) -> Batching {
+        let most = self.micro_batch.unwrap_or(self.batch_size);
+        Batching::evaluation(EVALUATION_BATCH.min(most))
     }
 
     /// The forward pass of a part of update number `step`.

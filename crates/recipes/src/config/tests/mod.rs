@@ -144,7 +144,7 @@ fn layers_cover_one_another_in_order() {
 #[test]
 fn no_more_is_measured_at_a_time_than_is_trained_on() {
     let measured =
-        |settings: &[&str]| resolved(sets(settings)).training.evaluation_batching(256).batch_size;
+        |settings: &[&str]| resolved(sets(settings)).training.evaluation_batching().batch_size;
     assert_eq!(measured(&[]), 40);
     assert_eq!(measured(&["training.micro_batch=8"]), 8);
     assert_eq!(measured(&["training.batch_size=1000"]), 256);
