@@ -450,3 +450,6 @@ impl GroupError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
