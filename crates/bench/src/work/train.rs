@@ -162,7 +162,8 @@ impl Work for Train {
 }
 
 /// Lets a run have as many steps as are asked for, without checkpoints between them.
-const ENDLESS: [&str; 2] = ["training.epochs=1000000", "checkpoint.every_epochs=1000000"];
+const ENDLESS: [&str; 3] =
+    ["training.epochs=1000000", "checkpoint.every_epochs=", "checkpoint.every_minutes="];
 
 fn mean(shares: &[f64]) -> Option<f64> {
     (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
