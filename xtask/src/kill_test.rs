@@ -41,7 +41,8 @@ pub(crate) struct Options {
 const TRAIN: &str = "train mlp --progress quiet --run-dir run --set data.labels=linear \
     --set data.order=shuffled --set training.batch_size=30 \
     --set training.micro_batch=20 --set training.ema=0.9 --set training.clip_norm=1.0 \
-    --set schedule.kind=one_cycle --set checkpoint.every_steps=31";
+    --set schedule.kind=one_cycle --set checkpoint.every_steps=31 \
+    --set checkpoint.every_minutes=1e-3";
 const RESUME: &str = "resume run --progress quiet";
 
 /// The last columns of `metrics.csv`, which hold times.

@@ -57,7 +57,7 @@ impl Example {
 }
 
 impl Shared {
-    /// What to tell the user where splits that share files are not refused.
+    /// What to tell the user where splits that share samples are not refused.
     pub fn note(&self) -> String {
         let refused = if self.are_most() { ", and a run that begins refuses them" } else { "" };
         format!("{self}; results there look better than they are{refused}")

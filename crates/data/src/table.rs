@@ -334,8 +334,8 @@ pub(crate) fn differ_in_case(classes: &[String]) -> Option<[&str; 2]> {
     })
 }
 
-/// Whether classes may be quantities: more than two integers, perhaps in dress, and no codes with leading
-/// zeros; or two numbers of which one is no integer.
+/// Whether classes may be quantities: more than two integers, perhaps in dress, or numbers of which some are
+/// no integers; and no codes with leading zeros.
 fn may_be_quantities(classes: &[String]) -> bool {
     let numbers: Vec<String> = classes
         .iter()
@@ -344,9 +344,9 @@ fn may_be_quantities(classes: &[String]) -> bool {
     let is_integer =
         |plain: &String| plain.parse::<i64>().is_ok_and(|number| number.to_string() == *plain);
     let is_fraction = |plain: &String| plain.contains('.');
-    let are_integers = classes.len() > 2 && numbers.iter().all(is_integer);
-    let are_fractions = numbers.iter().any(is_fraction);
-    numbers.len() == classes.len() && (are_integers || are_fractions)
+    let are_plain = numbers.iter().all(|plain| is_integer(plain) || is_fraction(plain));
+    let are_several = classes.len() > 2 || numbers.iter().any(is_fraction);
+    numbers.len() == classes.len() && are_plain && are_several
 }
 
 #[cfg(test)]
@@ -366,7 +366,7 @@ mod tests {
             may_be_quantities(&classes.iter().map(|&c| c.to_owned()).collect::<Vec<_>>())
         };
         assert!(may_be(&["1", "2", "3"]) && may_be(&["1.5", "2.5"]) && may_be(&["1", "2.5"]));
-        assert!(!may_be(&["0", "1"]) && !may_be(&["01", "02", "03"]) && !may_be(&["1.5", "x"]));
+        assert!(!may_be(&["0", "1"]) && !may_be(&["01", "1.5", "2"]) && !may_be(&["1.5", "x"]));
     }
 
     #[test]

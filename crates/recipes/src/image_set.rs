@@ -43,7 +43,7 @@ pub struct ImageSet {
     pub hashes: DataHashes,
     /// What the user should know, a sentence each.
     pub notes: Vec<String>,
-    /// Files that are in two splits.
+    /// Files or images that are in two splits.
     pub shared: Vec<Shared>,
     /// Files that could not be decoded.
     pub skipped: usize,

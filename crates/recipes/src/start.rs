@@ -80,7 +80,7 @@ impl<'a> Start<'a> {
         Err(Failure::new(ExitCode::Interrupted, "interrupted before the first step", help))
     }
 
-    /// Refuses to begin with splits that share many of their files; a run that exists goes on.
+    /// Refuses to begin with splits that share many of their samples; a run that exists goes on.
     pub(crate) fn keep_apart(&self, shared: &[Shared]) -> Result<(), Failure> {
         let shared = if self.resumes { &[] } else { shared };
         Ok(refuse_shared(shared)?)

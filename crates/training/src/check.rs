@@ -194,7 +194,7 @@ mod tests {
     fn what_cannot_be_done_is_named_with_its_value() {
         config().check().unwrap();
         type Change = fn(&mut TrainerConfig);
-        let cases: [(&str, Change); 41] = [
+        let cases: [(&str, Change); 43] = [
             ("`optimizer.learning_rate` is 0,", |c| c.optimizer.learning_rate = 0.0),
             ("`optimizer.learning_rate` is NaN,", |c| c.optimizer.learning_rate = f64::NAN),
             ("`optimizer.learning_rate` is 1000000000", |c| c.optimizer.learning_rate = 1e39),
@@ -239,6 +239,8 @@ mod tests {
             ("`training.patience` is 0,", |c| c.patience = Some(0)),
             ("`checkpoint.every_steps` is 0,", |c| c.checkpoint.every_steps = Some(0)),
             ("`checkpoint.every_epochs` is 0,", |c| c.checkpoint.every_epochs = Some(0)),
+            ("`checkpoint.every_minutes` is 0,", |c| c.checkpoint.every_minutes = Some(0.0)),
+            ("`checkpoint.every_minutes` is NaN,", |c| c.checkpoint.every_minutes = Some(f64::NAN)),
             ("`checkpoint.keep` is 0,", |c| c.checkpoint.keep = 0),
             ("`checkpoint.keep_every_epochs` is 0,", |c| c.checkpoint.keep_every_epochs = Some(0)),
             ("`output.log_every_steps` is 0,", |c| c.log_every_steps = 0),

@@ -83,7 +83,8 @@ pub enum Event {
         validation: Option<Metrics>,
         /// The learning rate of the last step.
         learning_rate: f64,
-        /// Seconds of training in this epoch, without validation and [`Tuning`](crate::Tuning).
+        /// Seconds of training in this epoch, without validation, and without [`Tuning`](crate::Tuning)
+        /// where there were other steps.
         seconds: f64,
         /// Those of validation.
         #[serde(skip_serializing_if = "Option::is_none")]

@@ -112,6 +112,16 @@ impl Record {
         self.epochs_ended + usize::from(self.position > 0)
     }
 
+    /// Notes that the last update tuned, from one of the clock's seconds to another; a span may have begun
+    /// between them.
+    pub(crate) fn note_tuning(&mut self, from: f64, until: f64) {
+        let samples = self.update_samples as u64;
+        self.tuning += Tuning { samples, seconds: until - from };
+        for span in [&mut self.interval, &mut self.epoch] {
+            span.tuning += Tuning { samples, seconds: until - from.max(span.since) };
+        }
+    }
+
     /// Checks that the run has not passed its end; at its end, it is over at once.
     ///
     /// # Errors
@@ -321,15 +331,6 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
         }
     }
 
-    /// Records that the last update tuned, which with its batch took that long.
-    pub(crate) fn tuned(&mut self, seconds: f64) {
-        let record = &mut self.record;
-        let tuning = Tuning { samples: record.update_samples as u64, seconds };
-        for sum in [&mut record.tuning, &mut record.interval.tuning, &mut record.epoch.tuning] {
-            *sum += tuning;
-        }
-    }
-
     /// Records the time spent on the steps since the last call.
     pub(crate) fn spend(&mut self, spent: Spent) {
         for span in [&mut self.record.interval, &mut self.record.epoch] {
@@ -430,6 +431,16 @@ fn clip_factor<B: backend::Backend>(squares: Tensor<B, 1>, largest: f64) -> Tens
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_span_leaves_out_no_seconds_from_before_it_began() {
+        let mut record = Record { update_samples: 32, ..Record::default() };
+        (record.interval.since, record.epoch.since) = (3.0, 1.0);
+        record.note_tuning(2.0, 7.0);
+        let tuning = |seconds| Tuning { samples: 32, seconds };
+        let spans = [record.interval.tuning, record.epoch.tuning];
+        assert_eq!((spans, record.tuning), ([tuning(4.0), tuning(5.0)], tuning(5.0)));
+    }
 
     /// A perfect reconstruction has an infinite signal-to-noise ratio, a loss of 0 or more an infinite sum.
     #[test]

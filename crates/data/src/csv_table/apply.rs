@@ -133,7 +133,7 @@ impl<'a> RowReader<'a> {
         if self.ended {
             return Ok(None);
         }
-        let mut rows = Rows::default();
+        let (mut rows, mut open_quote) = (Rows::default(), None);
         while !self.ended && rows.lines.len() + rows.refused.len() < most {
             let encoded = self.encoder.encode_next(&mut self.reader, &self.kept);
             for line in self.reader.take_blank_rows() {
@@ -156,7 +156,7 @@ impl<'a> RowReader<'a> {
                         CsvError::OpenQuote { line, .. } | CsvError::LeftOpen { line, .. },
                     ) => {
                         rows.refused.push((line, error));
-                        self.ended = true;
+                        (open_quote, self.ended) = (Some(line), true);
                     }
                     // Not before the rows above are told.
                     _ => (self.failed, self.ended) = (Some(error), true),
@@ -165,7 +165,13 @@ impl<'a> RowReader<'a> {
         }
         rows.features = std::mem::take(&mut self.encoder.features);
         if self.ended {
-            rows.notes = self.encoder.notes(&self.reader.path().display().to_string());
+            let path = self.reader.path().display().to_string();
+            rows.notes = self.encoder.notes(&path);
+            rows.notes.extend(open_quote.map(|line| {
+                format!(
+                    "`{path}`: the rows below line {line} are lost in its quote, and not predicted"
+                )
+            }));
         }
         Ok(Some(rows))
     }

@@ -7,6 +7,7 @@ mod dressed;
 mod folders;
 mod held_out;
 mod marked;
+mod open_quotes;
 mod shared_files;
 mod telling;
 mod told;
@@ -399,25 +400,6 @@ fn rows_to_predict_that_are_wrong() {
     check("x,words\n1,u\n", "`stdin` has no column `word`");
     check("1,u,0,9\n", "`stdin` has 4 columns, the training file has 3");
     check("1,u\n1,\0\n", "stdin:2: the text has a zero byte");
-}
-
-#[test]
-fn a_quote_that_is_left_open_costs_no_row_before_it() {
-    let (_folder, result) = read(&[("a.csv", rows_and("1,u,0").as_bytes())], |_, _| {});
-    let preprocessing = result.unwrap().preprocessing;
-    for (last, told) in [
-        ("3,\"u\n1,u\n", "a quote that opens in this row is never closed"),
-        (
-            "3,\"u\n1,\"u\n2,v\n1,u\n",
-            "the quote that opens a cell here is closed in line 5, in front",
-        ),
-    ] {
-        let text = format!("x,word\n1,u\n2,v\n{last}");
-        let rows = read_rows(text.as_bytes(), "stdin", &preprocessing).unwrap();
-        let [(line, error)] = &rows.refused[..] else { panic!("{:?}", rows.refused) };
-        assert_eq!((&rows.lines[..], *line), (&[2, 3][..], 4), "{text}");
-        assert!(error.to_string().starts_with(&format!("stdin:4: {told}")), "{error}");
-    }
 }
 
 #[test]

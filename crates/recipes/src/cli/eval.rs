@@ -121,8 +121,9 @@ fn describe(report: &EvaluationReport, unit: &str, arguments: &EvalArguments) ->
     let mut text: String = report.notes.iter().map(|note| format!("note: {note}\n")).collect();
     text += &format!("{measured}, {}\n", counted(report.samples, unit));
     // Writing to a `String` cannot fail.
+    let width = report.metrics.keys().map(String::len).max().unwrap_or_default().max(10);
     for (name, value) in ordered(&report.metrics) {
-        let _ = writeln!(text, "  {name:<10} {}", measure(name, value));
+        let _ = writeln!(text, "  {name:<width$} {}", measure(name, value));
     }
     if report.classes.is_empty() {
         return text;

@@ -93,7 +93,7 @@ fn predict_rows(
     let preprocessing = model.description().table()?;
     let mut refused = false;
     for input in inputs {
-        refused |= match predict_table(model, preprocessing, input, printer) {
+        refused |= match predict_table(model, preprocessing, input, inputs.len() == 1, printer) {
             // The next table may be one.
             Err(failure) if failure.exit_code == ExitCode::UserData => {
                 printer.refuse(name(input), failure)?;
@@ -107,10 +107,13 @@ fn predict_rows(
 }
 
 /// Predicts the rows of a table; returns whether any was refused.
+///
+/// - `is_alone`: whether it is the only one
 fn predict_table(
     model: &Model<Selected>,
     preprocessing: &TablePreprocessing,
     input: &Path,
+    is_alone: bool,
     printer: &mut Printer<'_>,
 ) -> Result<bool, Failure> {
     if is_npy(input) {
@@ -128,8 +131,10 @@ fn predict_table(
     let mut refused = false;
     let (name, reader) = open(input)?;
     let mut reader = RowReader::new(reader, &name, preprocessing)?;
-    let is_mistyped = |error| Failure { exit_code: ExitCode::Usage, ..Failure::from(error) };
-    reader.keep(printer.keep()).map_err(is_mistyped)?;
+    reader.keep(printer.keep()).map_err(|error| match is_alone {
+        true => Failure { exit_code: ExitCode::Usage, ..error.into() },
+        false => error.into(), // the others may have such a column
+    })?;
     while let Some(rows) = reader.next_rows(ROWS_AT_A_TIME)? {
         refused |= !rows.refused.is_empty();
         let name = |line: u64| format!("{name}:{line}");

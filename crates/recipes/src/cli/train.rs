@@ -6,7 +6,7 @@ use std::{
 };
 
 use serde::Serialize;
-use training::{EndStatus, Group, newest_step};
+use training::{EndStatus, Group, Tuning, newest_step};
 
 use super::{
     arguments::{RecipeParser, at_least},
@@ -259,9 +259,10 @@ fn is_file(named: &str) -> bool {
 
 pub(super) fn describe(summary: &Summary, directory: &Path, is_default: bool) -> String {
     let shown = directory.display();
-    let tuning = match summary.tuning.is_none() {
-        true => String::new(),
-        false => format!(" after {} of tuning", duration(summary.tuning.seconds)),
+    let Tuning { samples, seconds } = summary.tuning;
+    let tuning = match (1..summary.samples).contains(&samples) {
+        true => format!(" after {} of tuning", duration(seconds)),
+        false => String::new(),
     };
     let mut text = format!(
         "trained {} for {} in {} ({} of it in steps, at {} samples/s{tuning}), on {}{}\n",
@@ -330,6 +331,17 @@ mod tests {
             assert!(told(2).contains(line), "{}", told(2));
         }
         assert!(told(5).contains("  test       loss 0.7500\n"), "{}", told(5));
+    }
+
+    #[test]
+    fn a_speed_is_told_beside_the_tuning_that_it_leaves_out() {
+        let told = |samples: u64| {
+            let summary = example(&json!({"tuning": {"samples": samples, "seconds": 9.0}}));
+            describe(&summary, Path::new("a"), false)
+        };
+        let expected = "(10 s of it in steps, at 900 samples/s after 9.0 s of tuning)";
+        assert!(told(100).contains(expected), "{}", told(100));
+        assert!(told(1000).contains("at 100 samples/s), on"), "{}", told(1000));
     }
 
     #[test]

@@ -125,7 +125,9 @@ fn to_measure(
         config.data.source = ImageOrigin::ImageFolder;
     }
     let mut given = read_given(&config.data, seed, progress)?;
-    let of_run = |train: ImagesInMemory| note_on_known_pixels(&train, &*given.samples);
+    let of_run = |train: ImagesInMemory| {
+        note_on_known_pixels(&*fit(Arc::new(train), &config.data), &*given.samples)
+    };
     let known = own.and_then(|own| match config.data.source {
         ImageOrigin::Synthetic => None,
         ImageOrigin::ImageFolder => note_on_known_images(&own, path),

@@ -41,14 +41,16 @@ pub(super) fn times(record: &Record) -> Vec<Spent> {
         return Vec::new();
     }
     let sum = |share: fn(&EpochRecord) -> Option<f64>| -> Option<f64> {
-        record.epochs.iter().map(|epoch| Some(epoch.seconds * share(epoch)?)).sum()
+        // An epoch in which kernels were tuned alone knows none.
+        let known = record.epochs.iter().filter_map(|epoch| Some(epoch.seconds * share(epoch)?));
+        known.reduce(|sum, seconds| sum + seconds)
     };
     let parts = [
         ("forward", sum(|epoch| epoch.forward)),
         ("backward", sum(|epoch| epoch.backward)),
         ("update", sum(|epoch| epoch.update)),
         ("summing gradients over ranks", sum(|epoch| epoch.communication_wait)),
-        (WAITING, sum(|epoch| Some(epoch.data_wait))),
+        (WAITING, sum(|epoch| Some(epoch.data_wait)).or(Some(0.0))),
     ];
     let mut parts: Vec<(&'static str, f64)> =
         parts.into_iter().filter_map(|(name, seconds)| Some((name, seconds?))).collect();

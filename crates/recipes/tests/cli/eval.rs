@@ -236,8 +236,8 @@ fn images_that_were_trained_on_are_not_measured_in_silence() {
     }
     write("set", "train", 0);
     write("set", "t10k", 0);
-    let train = "train cnn --set data.source=idx --set data.path=set --max-steps 2 --progress quiet \
-                 --run-dir run";
+    let train = "train cnn --set data.source=idx --set data.path=set --set data.size=24 --max-steps 2 \
+                 --progress quiet --run-dir run";
     let told = "60 of the 60 images read for the test split are the same as images read for the training \
                 split, such as number 0";
     folder.run(train).refused(3, told);

@@ -108,7 +108,7 @@ fn accumulation_clipping_averages_and_early_stopping_agree() {
     let settings = "mlp --set data.labels=linear --set data.order=shuffled --set data.samples=150 \
         --set training.batch_size=31 --set training.micro_batch=7 --set training.clip_norm=0.1 \
         --set training.ema=0.9 --set training.epochs=12 --set training.patience=2 \
-        --set training.minimum_improvement=0.02";
+        --set training.minimum_improvement=0.02 --set checkpoint.every_minutes=1e-5";
     same_with_any_number_of_ranks(settings, &[2, 3]);
 }
 

@@ -4,7 +4,8 @@
 //! checkpoints/
 //!   .lock                     held while a trainer has the directory
 //!   step-100/                 a checkpoint, after update number 100
-//!     model.safetensors       the weights, by path in the module
+//!     model.safetensors       the weights, by path in the module; like the others it is marked as of a
+//!                             checkpoint, since names and layout are not those of a file of weights
 //!     optimizer.safetensors   what the optimizer keeps for each of them
 //!     average.safetensors     their average, with `training.ema`
 //!     best.safetensors        those of the best epoch, if it is kept
@@ -23,7 +24,7 @@
 //! `step-<N>` is still whole.
 //!
 //! **Keeping.** The new directory is read back and verified. Only then are older ones removed, down
-//! to the `keep` newest and each `keep_every_epochs`-th epoch's. A directory is renamed to `.partial`
+//! to the `keep` newest that are not damaged and each `keep_every_epochs`-th epoch's. A directory is renamed to `.partial`
 //! before it is removed, so a half-removed one is never taken for a checkpoint. One that the system does
 //! not let go of is named in a warning, and stays.
 //!

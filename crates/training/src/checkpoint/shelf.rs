@@ -138,7 +138,8 @@ impl Shelf {
         self.create()?;
         write_directory(&path, &files)?;
         drop(files); // they may take most of the memory
-        Manifest::verify(&path).map_err(|fault| fault.at(path))?;
+        Manifest::verify(&path).map_err(|fault| fault.at(path.clone()))?;
+        self.damaged.remove(&path); // it was written anew
         self.clear(step)
     }
 
@@ -163,9 +164,7 @@ impl Shelf {
         };
         let (current, mut superfluous): (Vec<_>, Vec<_>) =
             self.checkpoints()?.into_iter().partition(|(name, path)| {
-                // Written anew, one is no longer damaged.
-                let is_whole = name.step == step || !self.damaged.contains(path);
-                name.is_current && name.step <= step && is_whole
+                name.is_current && name.step <= step && !self.damaged.contains(path)
             });
         let old = current.into_iter().skip(self.config.keep);
         superfluous.extend(old.filter(|&(name, _)| !for_good(name)));

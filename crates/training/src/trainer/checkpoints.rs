@@ -13,8 +13,8 @@ use crate::{
     progress::Clock,
 };
 
-/// More than a warm-up raises the learning rate from one update to the next.
-const MUCH: f64 = 2.5;
+/// A learning rate so many times another one is told.
+const MUCH: f64 = 1.5;
 
 impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
     /// Resumes from the newest checkpoint, if the observer keeps any; else begins.
@@ -75,16 +75,19 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         self.warn_of_higher_rate()
     }
 
-    /// Warns where the learning rate is much higher than that of the last update: a schedule that had come
-    /// to its end follows the run's new length.
+    /// Warns where the schedule of a run of this length has a much higher learning rate for the last update
+    /// than it had.
     fn warn_of_higher_rate(&mut self) -> Result<(), TrainError> {
-        let (before, next) =
-            (self.state.record.learning_rate, self.state.next_learning_rate(&self.config));
-        let goes_on = self.step_number() < self.config.length().steps;
-        if !goes_on || !self.config.schedule.kind.depends_on_length() || next <= MUCH * before {
+        let (schedule, length) = (&self.config.schedule, self.config.length());
+        let (step, before) = (self.step_number(), self.state.record.learning_rate);
+        if !schedule.kind.depends_on_length() || !(1..length.steps).contains(&step) {
             return Ok(());
         }
-        let [before, next] = [before, next].map(|rate| in_digits(rate, 2));
+        let rate = |step| schedule.learning_rate(self.config.optimizer.learning_rate, step, length);
+        if rate(step - 1) <= MUCH * before {
+            return Ok(());
+        }
+        let [before, next] = [before, rate(step)].map(|rate| in_digits(rate, 2));
         let message = format!(
             "the learning rate goes up from {before} to {next}: the schedule follows the run's new length"
         );

@@ -12,7 +12,7 @@ use crate::{
 
 impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
     /// The sum of all processes' gradients, which makes those of the whole update; also learns whether
-    /// any process was asked to stop.
+    /// any process was asked to stop, and whether it is time for a checkpoint.
     pub(super) fn sum_over_processes(
         &mut self,
         gradients: Gradients<B::InnerBackend>,
@@ -20,7 +20,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         if !self.config.group.is_shared() {
             return Ok(gradients);
         }
-        self.learning_of_stops(|trainer| {
+        self.learning_what_is_asked(|trainer| {
             let Trainer { state, parameters, config, spent, .. } = trainer;
             let loss = state.update_loss.clone();
             let (gradients, loss, seconds) =
@@ -31,14 +31,14 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         })
     }
 
-    /// Learns whether any process was asked to stop.
+    /// Learns whether any process was asked to stop, and whether it is time for a checkpoint.
     pub(super) fn agree_to_stop(&mut self) -> Result<(), TrainError> {
-        self.learning_of_stops(|trainer| Ok(trainer.config.group.meet()?))
+        self.learning_what_is_asked(|trainer| Ok(trainer.config.group.meet()?))
     }
 
     /// Runs a collective operation, in which all processes agree on whether to stop, and whether it is time
     /// for a checkpoint.
-    fn learning_of_stops<T>(
+    fn learning_what_is_asked<T>(
         &mut self,
         act: impl FnOnce(&mut Self) -> Result<T, TrainError>,
     ) -> Result<T, TrainError> {

@@ -46,7 +46,8 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
     /// Records the last update as one that tuned.
     fn leave_out_of_pace(&mut self) {
         let now = self.clock.seconds();
-        self.state.tuned(now - std::mem::replace(&mut self.tuned_until, now));
+        let before = std::mem::replace(&mut self.tuned_until, now);
+        self.state.record.note_tuning(before, now);
         self.spent = Spent::default();
         self.handover.take_waited();
     }

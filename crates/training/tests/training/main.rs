@@ -4,6 +4,7 @@
 
 mod checkpoints;
 mod common;
+mod longer_runs;
 mod mistakes;
 mod optimizers_equal_pytorch;
 mod parameters;

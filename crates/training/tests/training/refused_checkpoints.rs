@@ -211,13 +211,15 @@ fn a_checkpoint_that_rests_on_something_else_is_refused() {
 
 #[test]
 fn a_damaged_checkpoint_takes_the_place_of_no_whole_one() {
-    let (mut kept, mut settings) = stopped();
-    fs::remove_file(kept.directory().join("step-7/state.json")).unwrap();
-    (settings.checkpoint.every_steps, settings.checkpoint.every_epochs) = (None, None);
-    let stop = Stop::default();
-    stop.request_after(8);
-    run(&mut kept, settings, stop).unwrap();
-    assert_eq!(kept.names(), ["step-6", "step-8"]);
+    for (every_steps, expected) in [(None, ["step-6", "step-8"]), (Some(1), ["step-7", "step-8"])] {
+        let (mut kept, mut settings) = stopped();
+        fs::remove_file(kept.directory().join("step-7/state.json")).unwrap();
+        (settings.checkpoint.every_steps, settings.checkpoint.every_epochs) = (every_steps, None);
+        let stop = Stop::default();
+        stop.request_after(8);
+        run(&mut kept, settings, stop).unwrap();
+        assert_eq!(kept.names(), expected, "what is written anew is whole");
+    }
 }
 
 #[test]
