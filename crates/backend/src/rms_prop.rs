@@ -1,5 +1,5 @@
 //! RMSprop (Tieleman and Hinton, lecture 6.5 of "Neural networks for machine learning", 2012), as
-//! PyTorch defines it, with momentum and not centred.
+//! PyTorch defines it, with or without momentum and not centred.
 //!
 //! Overrides: Flex (`flex/rms_prop.rs`), CUDA and WGPU (`cube/rms_prop.rs`).
 
@@ -15,6 +15,8 @@ use crate::{Backend, update::exactly};
 /// v  = momentum * v + g / (sqrt(s) + epsilon)
 /// w -= learning_rate * v
 /// ```
+///
+/// Without momentum the velocity is not kept.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RmsPropStep {
     /// The learning rate of this update.
@@ -29,17 +31,26 @@ pub struct RmsPropStep {
     pub weight_decay: f64,
 }
 
-/// The new weight, mean of squares and velocity.
+/// The new weight, mean of squares, and velocity if there is momentum.
 pub(crate) fn composed<B: Backend>(
     (weight, slots): (Tensor<B, 1>, Vec<Tensor<B, 1>>),
     gradient: Tensor<B, 1>,
     step: &RmsPropStep,
 ) -> (Tensor<B, 1>, Vec<Tensor<B, 1>>) {
-    let [square_mean, velocity] = exactly(slots);
     let gradient = gradient + weight.clone() * step.weight_decay;
     let square = gradient.clone() * gradient.clone();
-    let square_mean = square_mean * step.alpha + square * (1.0 - step.alpha);
-    let direction = gradient / (square_mean.clone().sqrt() + step.epsilon);
+    let moved = |square_mean: Tensor<B, 1>| {
+        let square_mean = square_mean * step.alpha + square * (1.0 - step.alpha);
+        let direction = gradient / (square_mean.clone().sqrt() + step.epsilon);
+        (square_mean, direction)
+    };
+    if step.momentum == 0.0 {
+        let [square_mean] = exactly(slots);
+        let (square_mean, direction) = moved(square_mean);
+        return (weight - direction * step.learning_rate, vec![square_mean]);
+    }
+    let [square_mean, velocity] = exactly(slots);
+    let (square_mean, direction) = moved(square_mean);
     let velocity = velocity * step.momentum + direction;
     (weight - velocity.clone() * step.learning_rate, vec![square_mean, velocity])
 }

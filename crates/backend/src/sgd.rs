@@ -1,4 +1,4 @@
-//! Stochastic gradient descent with momentum, as PyTorch defines it (no dampening).
+//! Stochastic gradient descent, with or without momentum, as PyTorch defines it (no dampening).
 //!
 //! Overrides: Flex (`flex/sgd.rs`), CUDA and WGPU (`cube/sgd.rs`).
 
@@ -13,6 +13,8 @@ use crate::{Backend, update::exactly};
 /// v  = momentum * v + g
 /// w -= learning_rate * (nesterov ? g + momentum * v : v)
 /// ```
+///
+/// Without momentum the velocity is the gradient, and is not kept.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SgdStep {
     /// The learning rate of this update.
@@ -25,14 +27,18 @@ pub struct SgdStep {
     pub nesterov: bool,
 }
 
-/// The new weight and velocity.
+/// The new weight, and the velocity if there is momentum.
 pub(crate) fn composed<B: Backend>(
     (weight, velocity): (Tensor<B, 1>, Vec<Tensor<B, 1>>),
     gradient: Tensor<B, 1>,
     step: &SgdStep,
 ) -> (Tensor<B, 1>, Vec<Tensor<B, 1>>) {
-    let [velocity] = exactly(velocity);
     let gradient = gradient + weight.clone() * step.weight_decay;
+    if step.momentum == 0.0 {
+        let [] = exactly(velocity);
+        return (weight - gradient * step.learning_rate, Vec::new());
+    }
+    let [velocity] = exactly(velocity);
     let velocity = velocity * step.momentum + gradient.clone();
     let direction =
         if step.nesterov { gradient + velocity.clone() * step.momentum } else { velocity.clone() };

@@ -31,9 +31,9 @@ pub type Updated<B> = (FloatTensor<B>, Vec<FloatTensor<B>>);
 pub enum UpdateRule {
     /// Adam and its kin; slots: the first and the second moment.
     Adam(AdamStep),
-    /// Gradient descent with momentum; slot: the velocity.
+    /// Gradient descent; slot: with momentum the velocity.
     Sgd(SgdStep),
-    /// RMSprop; slots: the mean of squares and the velocity.
+    /// RMSprop; slots: the mean of squares, and with momentum the velocity.
     RmsProp(RmsPropStep),
 }
 
@@ -41,8 +41,9 @@ impl UpdateRule {
     /// How many tensors the optimizer keeps for a parameter.
     pub fn slots(&self) -> usize {
         match self {
-            Self::Adam(_) | Self::RmsProp(_) => 2,
-            Self::Sgd(_) => 1,
+            Self::Adam(_) => 2,
+            Self::Sgd(step) => usize::from(step.momentum > 0.0),
+            Self::RmsProp(step) => 1 + usize::from(step.momentum > 0.0),
         }
     }
 

@@ -97,7 +97,7 @@ impl Footprint<'_> {
         let mut memory = MemoryBytes {
             weights: parameters(layers) * VALUE_BYTES,
             gradients: trainable,
-            optimizer: trainer.optimizer.kind.slot_names().len() * trainable,
+            optimizer: trainer.optimizer.slot_names().len() * trainable,
             average: usize::from(trainer.ema.is_some()) * trainable,
             best: usize::from(trainer.keep_best) * trainable,
             activations: self.activations() * VALUE_BYTES,

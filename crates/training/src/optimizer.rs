@@ -51,19 +51,8 @@ pub struct OptimizerConfig {
 }
 
 /// The state that an optimizer keeps for one parameter, each tensor in the parameter's shape, in the
-/// order of [`OptimizerKind::slot_names`].
+/// order of [`OptimizerConfig::slot_names`].
 pub(crate) type Slots<B> = Vec<FloatTensor<B>>;
-
-impl OptimizerKind {
-    /// What is kept between updates for each parameter: tensors of its shape, by name.
-    pub fn slot_names(self) -> &'static [&'static str] {
-        match self {
-            Self::Adam | Self::AdamW | Self::NAdam => &["first_moment", "second_moment"],
-            Self::Sgd => &["velocity"],
-            Self::RmsProp => &["square_mean", "velocity"],
-        }
-    }
-}
 
 impl OptimizerConfig {
     /// An optimizer with PyTorch's defaults.
@@ -79,6 +68,20 @@ impl OptimizerConfig {
             nesterov: false,
             weight_decay: if kind == OptimizerKind::AdamW { 1e-2 } else { 0.0 },
             decay_biases: true,
+        }
+    }
+
+    /// What is kept between updates for each parameter: tensors of its shape, by name.
+    pub fn slot_names(&self) -> &'static [&'static str] {
+        let moves = self.momentum > 0.0;
+        match self.kind {
+            OptimizerKind::Adam | OptimizerKind::AdamW | OptimizerKind::NAdam => {
+                &["first_moment", "second_moment"]
+            }
+            OptimizerKind::Sgd if !moves => &[],
+            OptimizerKind::Sgd => &["velocity"],
+            OptimizerKind::RmsProp if !moves => &["square_mean"],
+            OptimizerKind::RmsProp => &["square_mean", "velocity"],
         }
     }
 

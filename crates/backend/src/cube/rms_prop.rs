@@ -1,4 +1,4 @@
-//! RMSprop's update, in place.
+//! RMSprop's update in place, with or without momentum.
 
 use burn_cubecl::{
     CubeRuntime,
@@ -27,6 +27,7 @@ fn update_by_rms_prop(
     gradients: &Sequence<Array<f32>>,
     diverged: &Array<f32>,
     constants: Constants,
+    #[comptime] has_velocity: bool,
 ) {
     if diverged[0] == 0.0 {
         #[unroll]
@@ -34,17 +35,19 @@ fn update_by_rms_prop(
             if CUBE_POS_Y as usize == parameter {
                 let weight = weights.index_mut(parameter);
                 let square_mean = square_means.index_mut(parameter);
-                let velocity = velocities.index_mut(parameter);
                 let gradient = gradients.index(parameter);
                 for i in range_stepped(ABSOLUTE_POS_X as usize, gradient.len(), row_of_units()) {
                     let gradient = gradient[i] + weight[i] * constants.weight_decay;
                     let mean =
                         square_mean[i] * constants.kept + gradient * gradient * constants.share;
-                    let direction = gradient / (f32::sqrt(mean) + constants.epsilon);
-                    let moved = velocity[i] * constants.momentum + direction;
                     square_mean[i] = mean;
-                    velocity[i] = moved;
-                    weight[i] -= moved * constants.learning_rate;
+                    let mut direction = gradient / (f32::sqrt(mean) + constants.epsilon);
+                    if has_velocity {
+                        let velocity = velocities.index_mut(parameter);
+                        direction += velocity[i] * constants.momentum;
+                        velocity[i] = direction;
+                    }
+                    weight[i] -= direction * constants.learning_rate;
                 }
             }
         }
@@ -52,7 +55,14 @@ fn update_by_rms_prop(
 }
 
 pub(super) fn launch<R: CubeRuntime>(group: Group<R>, step: &RmsPropStep) {
-    let [square_means, velocities] = exactly(group.slots);
+    let has_velocity = step.momentum > 0.0;
+    let (square_means, velocities) = match has_velocity {
+        true => exactly::<_, 2>(group.slots).into(),
+        false => {
+            let [square_means] = exactly(group.slots);
+            (square_means, SequenceArg::new())
+        }
+    };
     update_by_rms_prop::launch::<R>(
         &group.client,
         group.count,
@@ -70,5 +80,6 @@ pub(super) fn launch<R: CubeRuntime>(group: Group<R>, step: &RmsPropStep) {
             step.momentum as f32,
             step.weight_decay as f32,
         ),
+        has_velocity,
     );
 }

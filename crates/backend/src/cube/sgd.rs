@@ -1,4 +1,4 @@
-//! Gradient descent with momentum, in place.
+//! Gradient descent in place, with or without momentum.
 
 use burn_cubecl::{
     CubeRuntime,
@@ -17,6 +17,7 @@ fn update_by_sgd(
     learning_rate: f32,
     momentum: f32,
     weight_decay: f32,
+    #[comptime] has_velocity: bool,
     #[comptime] nesterov: bool,
 ) {
     if diverged[0] == 0.0 {
@@ -24,17 +25,20 @@ fn update_by_sgd(
         for parameter in 0..gradients.len() {
             if CUBE_POS_Y as usize == parameter {
                 let weight = weights.index_mut(parameter);
-                let velocity = velocities.index_mut(parameter);
                 let gradient = gradients.index(parameter);
                 for i in range_stepped(ABSOLUTE_POS_X as usize, gradient.len(), row_of_units()) {
                     let gradient = gradient[i] + weight[i] * weight_decay;
-                    let moved = velocity[i] * momentum + gradient;
-                    velocity[i] = moved;
-                    if nesterov {
-                        weight[i] -= (gradient + moved * momentum) * learning_rate;
-                    } else {
-                        weight[i] -= moved * learning_rate;
+                    let mut direction = gradient;
+                    if has_velocity {
+                        let velocity = velocities.index_mut(parameter);
+                        let moved = velocity[i] * momentum + gradient;
+                        velocity[i] = moved;
+                        direction = moved;
+                        if nesterov {
+                            direction = gradient + moved * momentum;
+                        }
                     }
+                    weight[i] -= direction * learning_rate;
                 }
             }
         }
@@ -42,7 +46,14 @@ fn update_by_sgd(
 }
 
 pub(super) fn launch<R: CubeRuntime>(group: Group<R>, step: &SgdStep) {
-    let [velocities] = exactly(group.slots);
+    let has_velocity = step.momentum > 0.0;
+    let velocities = match has_velocity {
+        true => {
+            let [velocities] = exactly(group.slots);
+            velocities
+        }
+        false => SequenceArg::new(),
+    };
     update_by_sgd::launch::<R>(
         &group.client,
         group.count,
@@ -54,6 +65,7 @@ pub(super) fn launch<R: CubeRuntime>(group: Group<R>, step: &SgdStep) {
         step.learning_rate as f32,
         step.momentum as f32,
         step.weight_decay as f32,
+        has_velocity,
         step.nesterov,
     );
 }

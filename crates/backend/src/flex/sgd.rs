@@ -1,4 +1,4 @@
-//! Gradient descent in place: one pass over weight, gradient and velocity.
+//! Gradient descent in place: one pass over weight, gradient and, with momentum, velocity.
 
 use super::{
     lanes::{read, write},
@@ -10,6 +10,33 @@ use crate::SgdStep;
 pub(super) struct Update<'a> {
     pub(super) piece: Piece<'a, 1>,
     pub(super) step: &'a SgdStep,
+}
+
+pub(super) struct WithoutMomentum<'a> {
+    pub(super) piece: Piece<'a, 0>,
+    pub(super) step: &'a SgdStep,
+}
+
+impl Kernel for WithoutMomentum<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector>(self) {
+        let Self { piece: Piece { weight, gradient, slots: [] }, step } = self;
+        let learning_rate = V::splat(step.learning_rate as f32);
+        let weight_decay = V::splat(step.weight_decay as f32);
+        for at in (0..gradient.len()).step_by(V::LANES) {
+            let count = gradient.len() - at;
+            // SAFETY: `count` values follow in both slices, which are equally long.
+            unsafe {
+                let weight = weight.as_mut_ptr().add(at);
+                let old_weight = read::<V>(weight, count);
+                let gradient = read::<V>(gradient.as_ptr().add(at), count);
+                let gradient = old_weight.mul_add(weight_decay, gradient);
+                write(gradient.neg_mul_add(learning_rate, old_weight), weight, count);
+            }
+        }
+    }
 }
 
 impl Kernel for Update<'_> {

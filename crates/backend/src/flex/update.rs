@@ -28,8 +28,16 @@ pub(super) fn update(
         UpdateRule::Adam(step) => {
             in_place(parameter, diverged, |piece| level.run(adam::Update { piece, step }))
         }
+        UpdateRule::Sgd(step) if step.momentum == 0.0 => {
+            in_place(parameter, diverged, |piece| level.run(sgd::WithoutMomentum { piece, step }))
+        }
         UpdateRule::Sgd(step) => {
             in_place(parameter, diverged, |piece| level.run(sgd::Update { piece, step }))
+        }
+        UpdateRule::RmsProp(step) if step.momentum == 0.0 => {
+            in_place(parameter, diverged, |piece| {
+                level.run(rms_prop::WithoutMomentum { piece, step })
+            })
         }
         UpdateRule::RmsProp(step) => {
             in_place(parameter, diverged, |piece| level.run(rms_prop::Update { piece, step }))
@@ -83,7 +91,7 @@ mod tests {
     const SGD: SgdStep =
         SgdStep { learning_rate: 0.1, momentum: 0.9, weight_decay: 0.1, nesterov: false };
 
-    fn rules() -> [UpdateRule; 8] {
+    fn rules() -> [UpdateRule; 10] {
         let adam = AdamStep {
             learning_rate: 0.1,
             beta_1: 0.9,
@@ -108,8 +116,10 @@ mod tests {
             UpdateRule::Adam(AdamStep { look_ahead: Some([0.7, 0.4]), ..adam }),
             UpdateRule::Sgd(SgdStep { momentum: 0.0, weight_decay: 0.0, ..SGD }),
             UpdateRule::Sgd(SGD),
+            UpdateRule::Sgd(SgdStep { momentum: 0.0, ..SGD }),
             UpdateRule::Sgd(SgdStep { nesterov: true, ..SGD }),
             UpdateRule::RmsProp(rms_prop),
+            UpdateRule::RmsProp(RmsPropStep { momentum: 0.0, ..rms_prop }),
         ]
     }
 

@@ -86,17 +86,20 @@ fn sgd_updates() {
     let step = SgdStep { learning_rate: 0.1, momentum: 0.9, weight_decay: 0.01, nesterov: true };
     check_update(UpdateRule::Sgd(step));
     check_update(UpdateRule::Sgd(SgdStep { nesterov: false, ..step }));
+    check_update(UpdateRule::Sgd(SgdStep { nesterov: false, momentum: 0.0, ..step }));
 }
 
 #[test]
 fn rms_prop_updates() {
-    check_update(UpdateRule::RmsProp(RmsPropStep {
+    let step = RmsPropStep {
         learning_rate: 0.1,
         alpha: 0.9,
         epsilon: 1e-5,
         momentum: 0.9,
         weight_decay: 0.01,
-    }));
+    };
+    check_update(UpdateRule::RmsProp(step));
+    check_update(UpdateRule::RmsProp(RmsPropStep { momentum: 0.0, ..step }));
 }
 
 #[test]

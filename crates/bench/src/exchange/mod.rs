@@ -190,7 +190,7 @@ impl Exchange {
         let parameters: usize = layers.iter().map(|layer| layer.parameters).sum();
         let (multiply_adds, values, of_weights) = match self.case.task {
             Task::Train | Task::Reach => {
-                let slots = self.case.optimizer.kind.slot_names().len();
+                let slots = self.case.optimizer.slot_names().len();
                 (training_multiply_adds(&layers), 2 * inputs + 5 * results, 6 + 2 * slots)
             }
             Task::Infer => {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use store::{StoredTensor, TensorFile};
 
 use crate::{
-    Group, GroupError, OptimizerKind, TrainError, TrainerConfig,
+    Group, GroupError, TrainError, TrainerConfig,
     loss_scale::LossScale,
     lossless,
     optimizer::Slots,
@@ -95,14 +95,14 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
         config: &TrainerConfig,
         mark: serde_json::Value,
     ) -> Contents {
-        let kind = config.optimizer.kind;
+        let names = config.optimizer.slot_names();
         let store = stored::<B::InnerBackend>;
         let by_path = |model: &M::InnerModule| {
             parameters.iter().zip(values(model)).map(|(p, value)| (p.path.clone(), store(value)))
         };
         let slots = parameters.iter().zip(&self.slots).flat_map(|(parameter, slot)| {
             let tensors = slot.iter().flatten();
-            kind.slot_names()
+            names
                 .iter()
                 .zip(tensors)
                 .map(|(name, tensor)| (format!("{}.{name}", parameter.path), store(tensor.clone())))
@@ -160,8 +160,8 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
             .transpose()?;
         let (mut optimizer, mut average) = (file(OPTIMIZER), file(AVERAGE));
         for (parameter, slots) in parameters.iter().zip(&mut self.slots) {
-            let kind = config.optimizer.kind;
-            *slots = slots_of::<B::InnerBackend>(parameter, kind, &mut optimizer, &device)?;
+            let names = config.optimizer.slot_names();
+            *slots = slots_of::<B::InnerBackend>(parameter, names, &mut optimizer, &device)?;
         }
         if config.ema.is_some() {
             let of = |parameter: &Parameter| {
@@ -382,11 +382,11 @@ fn one<B: Backend>(
 /// The optimizer's state for a parameter; none for one that never had a gradient.
 fn slots_of<B: Backend>(
     Parameter { path, shape, .. }: &Parameter,
-    kind: OptimizerKind,
+    names: &[&str],
     tensors: &mut Tensors,
     device: &B::Device,
 ) -> Result<Option<Slots<B>>, String> {
-    let names = kind.slot_names().iter().map(|name| format!("{path}.{name}"));
+    let names = names.iter().map(|name| format!("{path}.{name}"));
     let mut missing = None;
     let mut slots = Vec::new();
     for name in names {
