@@ -252,7 +252,9 @@ mod tests {
         let (weights, images) = (93_322 * 4, 120 * 28 * 28);
         assert_eq!((usual.weights, usual.best, usual.data), (weights, 0, images));
         assert_eq!(memory(&["output.model=best"]).best, weights);
-        assert_eq!(memory(&["optimizer.kind=sgd"]).optimizer, weights);
+        assert_eq!(memory(&["optimizer.kind=sgd"]).optimizer, 0);
+        let velocity = memory(&["optimizer.kind=sgd", "optimizer.momentum=0.9"]).optimizer;
+        assert_eq!(velocity, weights);
         assert_eq!(memory(&["training.ema=0.9"]).average, weights);
         assert_eq!(memory(&["data.residency=host"]).data, 0);
         let parts = memory(&["training.batch_size=80", "training.micro_batch=20"]);
