@@ -63,7 +63,9 @@ impl<B: Backend> Pass<B> {
         Self { training, ..Self::evaluation() }
     }
 
-    /// The same with batch normalisation over the batches of all processes that train together.
+    /// The same with batch normalisation over the batches of all processes that train together, each of
+    /// which must make as many passes as the others: micro-batches, of which one may have more, do not go
+    /// with it.
     ///
     /// - `counts`: whether this process's batch counts
     pub fn over_processes(mut self, counts: Counts) -> Self {
