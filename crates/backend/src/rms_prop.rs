@@ -31,6 +31,13 @@ pub struct RmsPropStep {
     pub weight_decay: f64,
 }
 
+impl RmsPropStep {
+    /// Whether a velocity is kept: there is momentum.
+    pub(crate) fn has_velocity(&self) -> bool {
+        self.momentum > 0.0
+    }
+}
+
 /// The new weight, mean of squares, and velocity if there is momentum.
 pub(crate) fn composed<B: Backend>(
     (weight, slots): (Tensor<B, 1>, Vec<Tensor<B, 1>>),
@@ -44,7 +51,7 @@ pub(crate) fn composed<B: Backend>(
         let direction = gradient / (square_mean.clone().sqrt() + step.epsilon);
         (square_mean, direction)
     };
-    if step.momentum == 0.0 {
+    if !step.has_velocity() {
         let [square_mean] = exactly(slots);
         let (square_mean, direction) = moved(square_mean);
         return (weight - direction * step.learning_rate, vec![square_mean]);

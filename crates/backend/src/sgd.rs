@@ -27,6 +27,13 @@ pub struct SgdStep {
     pub nesterov: bool,
 }
 
+impl SgdStep {
+    /// Whether a velocity is kept: there is momentum.
+    pub(crate) fn has_velocity(&self) -> bool {
+        self.momentum > 0.0
+    }
+}
+
 /// The new weight, and the velocity if there is momentum.
 pub(crate) fn composed<B: Backend>(
     (weight, velocity): (Tensor<B, 1>, Vec<Tensor<B, 1>>),
@@ -34,7 +41,7 @@ pub(crate) fn composed<B: Backend>(
     step: &SgdStep,
 ) -> (Tensor<B, 1>, Vec<Tensor<B, 1>>) {
     let gradient = gradient + weight.clone() * step.weight_decay;
-    if step.momentum == 0.0 {
+    if !step.has_velocity() {
         let [] = exactly(velocity);
         return (weight - gradient * step.learning_rate, Vec::new());
     }

@@ -42,8 +42,8 @@ impl UpdateRule {
     pub fn slots(&self) -> usize {
         match self {
             Self::Adam(_) => 2,
-            Self::Sgd(step) => usize::from(step.momentum > 0.0),
-            Self::RmsProp(step) => 1 + usize::from(step.momentum > 0.0),
+            Self::Sgd(step) => usize::from(step.has_velocity()),
+            Self::RmsProp(step) => 1 + usize::from(step.has_velocity()),
         }
     }
 

@@ -5,7 +5,7 @@ use std::{
     collections::{HashMap, HashSet},
     fmt,
     fs::{self, File},
-    hash::{DefaultHasher, Hasher},
+    hash::{DefaultHasher, Hash, Hasher},
     path::{Path, PathBuf},
 };
 
@@ -137,22 +137,33 @@ pub(crate) type Known<'a> = (&'a Path, Option<&'a str>);
 /// - `names`: what the splits are called
 /// - `splits`: those to train on, to validate on and to test on
 pub(crate) fn find(names: [&'static str; 3], splits: [&[Known<'_>]; 3]) -> Vec<Shared> {
-    let mut earlier: Vec<(&'static str, HashMap<&str, &Path>)> = Vec::new();
+    find_samples(names, splits, |files| Example::Files(files.map(Path::to_owned)))
+}
+
+/// As [`find`], of samples of any kind, each with what tells its content.
+fn find_samples<T: Copy, C: Copy + Eq + Hash>(
+    names: [&'static str; 3],
+    splits: [&[(T, Option<C>)]; 3],
+    example: impl Fn([T; 2]) -> Example,
+) -> Vec<Shared> {
+    let mut earlier: Vec<(&'static str, HashMap<C, T>)> = Vec::new();
     let mut shared = Vec::new();
-    for (second, files) in names.into_iter().zip(splits) {
+    for (second, samples) in names.into_iter().zip(splits) {
         for (first, contents) in &earlier {
+            let original = |content: Option<C>| contents.get(&content?).copied();
             let mut pairs =
-                files.iter().filter_map(|&(file, content)| Some((file, *contents.get(content?)?)));
-            if let Some((file, original)) = pairs.next() {
+                samples.iter().filter_map(|&(sample, content)| Some([sample, original(content)?]));
+            if let Some(pair) = pairs.next() {
                 shared.push(Shared {
                     splits: [first, second],
-                    example: Example::Files([file.to_owned(), original.to_owned()]),
+                    example: example(pair),
                     count: 1 + pairs.count(),
-                    total: files.len(),
+                    total: samples.len(),
                 });
             }
         }
-        let contents = files.iter().rev().filter_map(|&(file, content)| Some((content?, file)));
+        let contents = samples.iter().rev(); // of equal ones the first counts
+        let contents = contents.filter_map(|&(sample, content)| Some((content?, sample)));
         earlier.push((second, contents.collect()));
     }
     shared
@@ -182,22 +193,12 @@ pub(crate) fn find_files(names: [&'static str; 3], splits: [&[PathBuf]; 3]) -> V
 
 /// The images that are in two splits; one that cannot be read is like no other.
 pub(crate) fn find_images(train: &dyn ImageSource, test: &dyn ImageSource) -> Option<Shared> {
-    let known = hashes(train).into_iter().enumerate().rev(); // of equal ones the first counts
-    let known: HashMap<u64, usize> =
-        known.filter_map(|(index, hash)| Some((hash?, index))).collect();
-    let hashes = hashes(test);
-    let mut pairs = hashes
-        .iter()
-        .enumerate()
-        .filter_map(|(index, hash)| Some([index, *known.get(hash.as_ref()?)?]));
-    let example = Example::Images(pairs.next()?);
-    let [first, _, second] = OF_A_FOLDER;
-    let count = 1 + pairs.count();
-    Some(Shared { splits: [first, second], example, count, total: hashes.len() })
+    let [train, test] = [train, test].map(hashes);
+    find_samples(OF_A_FOLDER, [&train, &[], &test], Example::Images).pop()
 }
 
-/// A hash of each image's pixels.
-fn hashes(images: &dyn ImageSource) -> Vec<Option<u64>> {
+/// The index of each image, and a hash of its pixels.
+fn hashes(images: &dyn ImageSource) -> Vec<(usize, Option<u64>)> {
     let hash = |pixels: &mut Vec<u8>, index: usize| {
         images.read(index, pixels).ok()?;
         let mut hasher = DefaultHasher::new();
@@ -205,7 +206,10 @@ fn hashes(images: &dyn ImageSource) -> Vec<Option<u64>> {
         Some(hasher.finish())
     };
     let pixels = || vec![0; images.shape().bytes()];
-    (0..images.labels().len()).into_par_iter().map_init(pixels, hash).collect()
+    (0..images.labels().len())
+        .into_par_iter()
+        .map_init(pixels, |pixels, index| (index, hash(pixels, index)))
+        .collect()
 }
 
 /// The length of a file; none where nothing is in it.

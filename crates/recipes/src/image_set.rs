@@ -243,7 +243,8 @@ impl Found {
                 return Self::read_folder(data, seed, in_memory, progress);
             }
         };
-        let shared = Vec::from_iter(splits.shared());
+        let is_drawn = data.source == ImageOrigin::Synthetic; // each split anew
+        let shared = if is_drawn { Vec::new() } else { Vec::from_iter(splits.shared()) };
         Ok(Self {
             train: Arc::new(splits.train),
             validation: None,

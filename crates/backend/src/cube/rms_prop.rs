@@ -55,7 +55,7 @@ fn update_by_rms_prop(
 }
 
 pub(super) fn launch<R: CubeRuntime>(group: Group<R>, step: &RmsPropStep) {
-    let has_velocity = step.momentum > 0.0;
+    let has_velocity = step.has_velocity();
     let (square_means, velocities) = match has_velocity {
         true => exactly::<_, 2>(group.slots).into(),
         false => {

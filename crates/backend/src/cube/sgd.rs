@@ -46,7 +46,7 @@ fn update_by_sgd(
 }
 
 pub(super) fn launch<R: CubeRuntime>(group: Group<R>, step: &SgdStep) {
-    let has_velocity = step.momentum > 0.0;
+    let has_velocity = step.has_velocity();
     let velocities = match has_velocity {
         true => {
             let [velocities] = exactly(group.slots);

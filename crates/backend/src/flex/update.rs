@@ -28,19 +28,17 @@ pub(super) fn update(
         UpdateRule::Adam(step) => {
             in_place(parameter, diverged, |piece| level.run(adam::Update { piece, step }))
         }
-        UpdateRule::Sgd(step) if step.momentum == 0.0 => {
-            in_place(parameter, diverged, |piece| level.run(sgd::WithoutMomentum { piece, step }))
+        UpdateRule::Sgd(step) if step.has_velocity() => {
+            in_place::<1>(parameter, diverged, |piece| level.run(sgd::Update { piece, step }))
         }
         UpdateRule::Sgd(step) => {
-            in_place(parameter, diverged, |piece| level.run(sgd::Update { piece, step }))
+            in_place::<0>(parameter, diverged, |piece| level.run(sgd::Update { piece, step }))
         }
-        UpdateRule::RmsProp(step) if step.momentum == 0.0 => {
-            in_place(parameter, diverged, |piece| {
-                level.run(rms_prop::WithoutMomentum { piece, step })
-            })
+        UpdateRule::RmsProp(step) if step.has_velocity() => {
+            in_place::<2>(parameter, diverged, |piece| level.run(rms_prop::Update { piece, step }))
         }
         UpdateRule::RmsProp(step) => {
-            in_place(parameter, diverged, |piece| level.run(rms_prop::Update { piece, step }))
+            in_place::<1>(parameter, diverged, |piece| level.run(rms_prop::Update { piece, step }))
         }
     }
 }
