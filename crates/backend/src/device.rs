@@ -20,19 +20,14 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
+pub(crate) use self::capacity::process_memory;
 pub use self::{
     allocator::{
         Allocator, advice_on_memory, advise_on_memory, remove_without_memory, steps_begin,
     },
-    capacity::{
-        largest_tensor_bytes, memory_bytes, memory_in_use, peak_process_memory, takes_tensor_of,
-    },
+    capacity::{largest_tensor_bytes, memory_bytes, peak_process_memory, takes_tensor_of},
 };
 use crate::{NAME, Selected, Share};
-
-/// Whether an operation has been computed once the call returns. On a GPU it has only been asked
-/// for, and what reads a result waits for it.
-pub const COMPUTES_AT_ONCE: bool = cfg!(not(feature = "cube"));
 
 /// A device of the selected backend.
 pub type Device = burn::tensor::Device<Selected>;

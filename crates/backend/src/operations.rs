@@ -24,6 +24,15 @@ use crate::{
 pub trait Backend: burn::tensor::backend::Backend {
     /// Whether maps lie in memory with their channels last where a convolution returned them.
     const CHANNELS_LAST: bool = false;
+    /// Whether an operation has been computed once the call returns. On a GPU it has only been asked
+    /// for, and what reads a result waits for it.
+    const IS_SYNCHRONOUS: bool = true;
+
+    /// Bytes of the device's memory that this program has now, where the system tells: what the process
+    /// has, or on a GPU what CubeCL has reserved for tensors.
+    fn memory_in_use(_: &Self::Device) -> Option<u64> {
+        crate::device::process_memory()
+    }
 
     /// One update of each parameter.
     ///

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use burn::tensor::{DType, Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 
-use crate::{Backend, Precision, device::COMPUTES_AT_ONCE, functional::product};
+use crate::{Backend, Precision, functional::product};
 
 /// The best speeds measured on a device.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -85,7 +85,7 @@ impl Peaks {
 
     /// Measures a device, which takes some seconds.
     pub fn measure<B: Backend>(device: &B::Device) -> Self {
-        Self::by::<B>(if COMPUTES_AT_ONCE { PROCESSOR } else { GPU }, device)
+        Self::by::<B>(if B::IS_SYNCHRONOUS { PROCESSOR } else { GPU }, device)
     }
 
     fn by<B: Backend>(method: Method, device: &B::Device) -> Self {
@@ -112,7 +112,7 @@ impl Peaks {
         let upload = fastest::<B, _>(long_enough, device, &mut || {
             Tensor::<B, 1>::from_data(TensorData::new(host.clone(), [fewest]), device)
         });
-        let has_bf16 = !COMPUTES_AT_ONCE && Precision::Bf16.is_supported::<B>(device);
+        let has_bf16 = !B::IS_SYNCHRONOUS && Precision::Bf16.is_supported::<B>(device);
         Self {
             multiply_adds_per_second: products::<B>(method, DType::F32, device),
             bf16_multiply_adds_per_second: has_bf16

@@ -18,6 +18,11 @@ pub trait AutodiffBackend: Backend + BurnAutodiffBackend<InnerBackend: Backend> 
 
 impl<B: Backend, C: CheckpointStrategy> Backend for Autodiff<B, C> {
     const CHANNELS_LAST: bool = B::CHANNELS_LAST;
+    const IS_SYNCHRONOUS: bool = B::IS_SYNCHRONOUS;
+
+    fn memory_in_use(device: &Self::Device) -> Option<u64> {
+        B::memory_in_use(device)
+    }
 
     fn gradient_divided(values: FloatTensor<Self>, divisor: usize) -> FloatTensor<Self> {
         gradient_divided::recorded::<B, C>(values, divisor)

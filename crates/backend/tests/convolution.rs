@@ -5,7 +5,6 @@
 
 use backend::{
     Backend, NAME, Selected,
-    device::COMPUTES_AT_ONCE,
     functional::{Conv2dOptions, PoolOptions, conv2d, conv2d_relu_max_pool, max_pool2d},
     random::{Purpose, Random},
 };
@@ -117,7 +116,7 @@ fn gradients_are_those_of_the_tensors_that_ask_for_them() {
 
 #[test]
 fn any_number_of_threads_computes_the_same_bits() {
-    if !COMPUTES_AT_ONCE {
+    if !Selected::IS_SYNCHRONOUS {
         return; // another device's threads compute
     }
     for (input, weight, stride) in [

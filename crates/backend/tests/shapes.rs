@@ -1,8 +1,7 @@
 //! Shapes that do not fit together are refused with a text, whatever the backend.
 
 use backend::{
-    PlaneMap, Selected,
-    device::COMPUTES_AT_ONCE,
+    Backend, PlaneMap, Selected,
     functional::{
         Conv2dOptions, LstmState, LstmWeights, Normalization, PoolOptions, affine, batch_norm2d,
         conv2d, conv2d_relu_max_pool, cross_entropy, embedding, linear, lstm, max_pool2d,
@@ -154,7 +153,7 @@ fn targets_of_some_samples() {
 
 #[test]
 fn an_index_of_nothing() {
-    if !COMPUTES_AT_ONCE {
+    if !Selected::IS_SYNCHRONOUS {
         return; // what a GPU computes then is undefined
     }
     let told = |act: fn(i64)| {

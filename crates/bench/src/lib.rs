@@ -24,7 +24,7 @@ mod peers;
 mod run;
 
 /// Whether the backend is a GPU's, which computes asynchronously.
-const ON_GPU: bool = !backend::device::COMPUTES_AT_ONCE;
+const ON_GPU: bool = !<backend::Selected as backend::Backend>::IS_SYNCHRONOUS;
 /// The first steps of a round on a GPU are not timed, ours and a peer's: the trainer waits for the
 /// device after each, and PyTorch looks for the fastest convolutions.
 const WARM: u64 = if ON_GPU { training::TUNING_UPDATES } else { 0 };

@@ -1,6 +1,6 @@
 //! How much memory a run takes on the device, and what makes it less.
 
-use backend::device::COMPUTES_AT_ONCE;
+use backend::{Backend, Selected};
 use inference::IMAGES_AT_A_TIME;
 use models::Layer;
 use serde::Serialize;
@@ -9,7 +9,7 @@ use training::TrainerConfig;
 use crate::{numbers::size, plan::FrozenLayers};
 
 /// Bytes of the program where it computes on the CPU.
-const PROGRAM_BYTES: usize = if COMPUTES_AT_ONCE { 15_000_000 } else { 0 };
+const PROGRAM_BYTES: usize = if Selected::IS_SYNCHRONOUS { 15_000_000 } else { 0 };
 /// Bytes of an f32.
 const VALUE_BYTES: usize = size_of::<f32>();
 

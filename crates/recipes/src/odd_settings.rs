@@ -1,6 +1,6 @@
 //! What a user should know of settings before a run.
 
-use backend::{Precision, device};
+use backend::{Backend, Precision, Selected};
 use training::{OptimizerKind, ScheduleKind, TrainerConfig};
 
 use crate::numbers::counted;
@@ -65,7 +65,7 @@ fn odd_updates(config: &TrainerConfig, precision: Precision) -> Vec<String> {
                 .to_owned(),
         );
     }
-    if device::COMPUTES_AT_ONCE && precision != Precision::F32 {
+    if Selected::IS_SYNCHRONOUS && precision != Precision::F32 {
         notes.push(format!(
             "`training.precision` is {precision}, which a CPU emulates: it is many times slower than f32, and only to see what it computes"
         ));

@@ -1,7 +1,8 @@
 //! The files that a run's settings name, found also from another folder than it was started in.
 
 use std::{
-    fs,
+    fs::{self, File},
+    io::{self, BufRead, BufReader},
     path::{Path, PathBuf},
 };
 
@@ -87,6 +88,24 @@ pub(crate) fn of_same_name(run: &Path) -> Option<Failure> {
     Some(Failure::new(ExitCode::UserData, message, there))
 }
 
+/// Whether two files hold the same.
+fn is_copy(here: &Path, there: &Path) -> io::Result<bool> {
+    let mut here = BufReader::new(File::open(here)?);
+    let mut there = BufReader::new(File::open(there)?);
+    loop {
+        let [of_here, of_there] = [here.fill_buf()?, there.fill_buf()?];
+        let length = of_here.len().min(of_there.len());
+        if of_here[..length] != of_there[..length] {
+            return Ok(false);
+        }
+        if length == 0 {
+            return Ok(of_here.len() == of_there.len());
+        }
+        here.consume(length);
+        there.consume(length);
+    }
+}
+
 /// The data here that have the name of a run's own and are others, and what to do to have those.
 fn same_name(run: &Path) -> Option<(PathBuf, String)> {
     let config = document(run, &config_of(run).ok()?);
@@ -94,9 +113,7 @@ fn same_name(run: &Path) -> Option<(PathBuf, String)> {
     let place = |path: &Path| fs::canonicalize(path).ok();
     let here = named(&config, DATA).filter(|path| path.is_relative())?;
     let there = last_in.join(&here);
-    let content = |path: &Path| fs::read(path).ok();
-    let is_copy = content(&here).is_some_and(|here| content(&there) == Some(here));
-    (place(&here)? != place(&there)? && !is_copy).then(|| {
+    (place(&here)? != place(&there)? && !is_copy(&here, &there).unwrap_or(false)).then(|| {
         let help = format!(
             "the run was last trained in `{}`, where `{}` is as well: give the command there",
             last_in.display(),

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use backend::{Backend, device, precision};
+use backend::{Backend, Selected, device, precision};
 use burn::module::Module;
 use inference::{Description, model_file};
 use models::weights;
@@ -91,7 +91,7 @@ impl<'a> Start<'a> {
             }
         };
         let (ranks, cores) = (self.group.share_of_cores().of, device::cores());
-        if device::COMPUTES_AT_ONCE && ranks > cores {
+        if Selected::IS_SYNCHRONOUS && ranks > cores {
             notes.push(format!(
                 "{ranks} ranks share {cores} cores: more ranks than cores do not train faster"
             ));
@@ -170,11 +170,12 @@ impl Run<'_> {
         self.notes.extend(odd(&config, self.batch_size, precision()));
         let architecture = &description.architecture;
         let layers = architecture.layers(sample);
+        let largest_batch = self.batch_size.div_ceil(self.start.group.share().of);
         let memory = Footprint {
             sample,
             layers: &layers,
             frozen: self.frozen,
-            batch: self.micro_batch.unwrap_or(self.batch_size) / self.start.group.share().of,
+            batch: largest_batch.min(self.micro_batch.unwrap_or(usize::MAX)),
             // At least: the last batch of an epoch may be smaller.
             samples: config.steps_per_epoch.saturating_sub(1) * self.batch_size + 1,
             trainer: &config,
@@ -291,7 +292,7 @@ impl Observer for Run<'_> {
             }
             &Event::Epoch { validation_seconds, .. } => {
                 let is_first = !std::mem::replace(&mut self.has_validated, true);
-                let tunes = is_first && !device::COMPUTES_AT_ONCE;
+                let tunes = is_first && !Selected::IS_SYNCHRONOUS;
                 self.seconds_validating = validation_seconds.filter(|_| !tunes);
             }
             _ => {}

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use backend::device;
+use backend::Backend;
 use serde::{Deserialize, Serialize};
 
 use crate::{Pace, Shares, Work, lossless};
@@ -169,12 +169,17 @@ impl Span {
     }
 
     /// The speed until `now`, and what took the time.
-    pub(crate) fn pace(&self, now: f64, work: Option<Work>) -> Pace {
+    pub(crate) fn pace<B: Backend>(
+        &self,
+        now: f64,
+        work: Option<Work>,
+        device: &B::Device,
+    ) -> Pace {
         let (samples, seconds) = self.timed(now);
         let seconds = seconds.max(1e-9);
         let samples_per_second = samples as f64 / seconds;
         let communication = self.spent.communication;
-        let computing = device::COMPUTES_AT_ONCE.then_some(Shares {
+        let computing = B::IS_SYNCHRONOUS.then_some(Shares {
             forward: self.spent.forward / seconds,
             backward: self.spent.backward / seconds,
             update: self.spent.update / seconds,
@@ -185,13 +190,15 @@ impl Span {
             communication_wait: (communication > 0.0).then_some(communication / seconds),
             computing,
             percent_of_peak: work.map(|work| work.percent_of_peak(samples_per_second)),
-            memory_bytes: device::memory_in_use(),
+            memory_bytes: B::memory_in_use(device),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use backend::{Selected, device::Device};
+
     use super::*;
 
     #[test]
@@ -209,6 +216,10 @@ mod tests {
         assert_eq!(handover.take_waited(), 0.0);
     }
 
+    fn pace_of(span: &Span, now: f64, work: Option<Work>) -> Pace {
+        span.pace::<Selected>(now, work, &Device::default())
+    }
+
     #[test]
     fn a_pace_is_of_the_whole_span() {
         let spent =
@@ -216,21 +227,27 @@ mod tests {
         let tuning = Tuning::default();
         let span = Span { since: 10.0, samples: 300, tuning, loss_sum: 150.0, spent };
         let work = Work { multiply_adds_per_sample: 2e6, peak_per_second: 1e8 };
-        let pace = span.pace(20.0, Some(work));
+        let pace = pace_of(&span, 20.0, Some(work));
         assert_eq!((pace.samples_per_second, pace.data_wait), (30.0, 0.1));
         assert_eq!((pace.communication_wait, pace.percent_of_peak), (Some(0.25), Some(60.0)));
         if let Some(shares) = pace.computing {
             assert_eq!((shares.forward, shares.backward, shares.update), (0.2, 0.4, 0.05));
         }
-        assert_eq!(span.pace(20.0, None).percent_of_peak, None);
+        assert_eq!(pace_of(&span, 20.0, None).percent_of_peak, None);
     }
 
     #[test]
     fn the_updates_that_tune_are_left_out_of_the_pace() {
         let tuning = Tuning { samples: 96, seconds: 9.0 };
         let mut span = Span { since: 10.0, samples: 296, tuning, ..Span::default() };
-        assert_eq!((span.pace(20.0, None).samples_per_second, span.seconds(20.0)), (200.0, 1.0));
+        assert_eq!(
+            (pace_of(&span, 20.0, None).samples_per_second, span.seconds(20.0)),
+            (200.0, 1.0)
+        );
         span.samples = 96; // nothing else is known
-        assert_eq!((span.pace(22.0, None).samples_per_second, span.seconds(22.0)), (8.0, 12.0));
+        assert_eq!(
+            (pace_of(&span, 22.0, None).samples_per_second, span.seconds(22.0)),
+            (8.0, 12.0)
+        );
     }
 }

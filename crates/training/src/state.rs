@@ -294,9 +294,14 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
         [squares, self.diverged.clone().max_pair(overflowed)]
     }
 
+    /// Where the model is.
+    pub(crate) fn device(&self) -> B::Device {
+        self.diverged.device()
+    }
+
     /// Waits for the device. WGPU tells only here of kernels that did not run.
     pub(crate) fn wait(&self) -> Result<(), TrainError> {
-        B::sync(&self.diverged.device())
+        B::sync(&self.device())
             .map_err(|error| TrainError::DeviceFailed { reason: error.to_string() })
     }
 

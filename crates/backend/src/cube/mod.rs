@@ -138,6 +138,11 @@ where
     T: BoolElement,
 {
     const CHANNELS_LAST: bool = true;
+    const IS_SYNCHRONOUS: bool = false;
+
+    fn memory_in_use(device: &Self::Device) -> Option<u64> {
+        R::client(device).memory_usage().ok().map(|usage| usage.bytes_reserved)
+    }
 
     fn fused_update(
         parameters: Vec<Parameter<Self>>,

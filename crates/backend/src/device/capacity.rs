@@ -14,13 +14,9 @@ pub fn memory_bytes() -> Option<u64> {
     None
 }
 
-/// Bytes of [that memory](memory_bytes) that this program has now, where the system tells: what the
-/// process has, or on a GPU what CubeCL has reserved for tensors.
-pub fn memory_in_use() -> Option<u64> {
-    #[cfg(not(feature = "cube"))]
-    return of_process("VmRSS:");
-    #[cfg(feature = "cube")]
-    reserved_for_tensors()
+/// The memory of the host that this process has now, where the system tells.
+pub(crate) fn process_memory() -> Option<u64> {
+    of_process("VmRSS:")
 }
 
 /// The most bytes that a tensor may have on the device that [`open`](super::open) returns, if it has such
@@ -29,7 +25,10 @@ pub fn largest_tensor_bytes() -> Option<u64> {
     #[cfg(not(feature = "cube"))]
     return None;
     #[cfg(feature = "cube")]
-    Some(client().properties().memory.max_page_size)
+    {
+        let client = <Gpu as burn_cubecl::cubecl::Runtime>::client(&super::opened());
+        Some(client.properties().memory.max_page_size)
+    }
 }
 
 /// Whether the device takes a tensor of so many bytes, if there is memory for it.
@@ -41,16 +40,6 @@ pub fn takes_tensor_of(bytes: usize) -> bool {
 type Gpu = burn_cubecl::cubecl::cuda::CudaRuntime;
 #[cfg(all(feature = "wgpu", not(feature = "cuda")))]
 type Gpu = burn_cubecl::cubecl::wgpu::WgpuRuntime;
-
-#[cfg(feature = "cube")]
-fn client() -> burn_cubecl::cubecl::client::ComputeClient<Gpu> {
-    burn_cubecl::cubecl::Runtime::client(&super::opened())
-}
-
-#[cfg(feature = "cube")]
-fn reserved_for_tensors() -> Option<u64> {
-    client().memory_usage().ok().map(|usage| usage.bytes_reserved)
-}
 
 /// The most memory of the host that this process had since it began, where the system tells.
 pub fn peak_process_memory() -> Option<u64> {

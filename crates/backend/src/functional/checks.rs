@@ -5,7 +5,7 @@
 use burn::tensor::{Int, Tensor};
 
 use super::{Conv2dOptions, LstmState, LstmWeights, PoolOptions};
-use crate::{Backend, device::COMPUTES_AT_ONCE};
+use crate::Backend;
 
 /// - `what`: the operation and the operand
 /// - `given`: what the expected shape follows from
@@ -30,7 +30,7 @@ pub(super) fn indices<B: Backend, const D: usize>(
     count: usize,
     of: &str,
 ) {
-    if !COMPUTES_AT_ONCE {
+    if !B::IS_SYNCHRONOUS {
         return;
     }
     let indices = indices.to_data();

@@ -38,7 +38,7 @@ pub(crate) trait Work {
 
 /// Peak memory in bytes: of this process on a CPU, reserved on a GPU, where it is not given back.
 fn peak_memory() -> Option<u64> {
-    if ON_GPU { device::memory_in_use() } else { device::peak_process_memory() }
+    if ON_GPU { Selected::memory_in_use(&Device::default()) } else { device::peak_process_memory() }
 }
 
 /// Waits for the device. A failure there is reported when something is read from it.

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use anyhow::{Context, anyhow, bail};
-use backend::device;
+use backend::{Backend, Selected, device::Device};
 use recipes::{Failure, Start, Summary, config::SettingsLayer, registry};
 use serde::{Deserialize, Serialize};
 use training::{Event, Group, Observer, ObserverError, Stop};
@@ -205,7 +205,7 @@ impl Observer for Heard {
                 self.first_step.get_or_insert_with(Instant::now);
                 self.losses.push(report.loss);
                 if self.watches_memory {
-                    self.resident.extend(device::memory_in_use());
+                    self.resident.extend(Selected::memory_in_use(&Device::default()));
                 }
             }
             Event::Start { .. } => self.began = Some(Instant::now()),
@@ -215,7 +215,8 @@ impl Observer for Heard {
                 }
                 self.steps = *step;
                 if ON_GPU {
-                    self.device_memory = self.device_memory.max(device::memory_in_use());
+                    self.device_memory =
+                        self.device_memory.max(Selected::memory_in_use(&Device::default()));
                 }
                 self.waits.push(pace.data_wait);
                 self.communication_waits.extend(pace.communication_wait);

@@ -24,7 +24,7 @@ pub const BATCH_NORM_EPSILON: f64 = 1e-5;
 ///
 /// Unlike PyTorch's, a layer that a pass goes through twice moves the running ones once, by the second
 /// batch; and a single value for each channel is no error, but becomes the shift, while the running
-/// variance moves towards zero: leave out a last batch of one sample.
+/// variance moves towards zero: choose a batch size that leaves no last batch of one sample.
 #[derive(Module, Debug)]
 pub struct BatchNorm2d<B: Backend> {
     /// The scale, `[channels]`.

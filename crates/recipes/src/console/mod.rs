@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use backend::device::COMPUTES_AT_ONCE;
+use backend::{Backend, Selected};
 use indicatif::ProgressBar;
 use training::{Event, Metrics, Observer, Pace, StepReport, TUNING_UPDATES};
 
@@ -176,7 +176,7 @@ impl Console {
 
     /// Begins to estimate the time left, if it can be by now.
     fn settle(&mut self, step: u64) {
-        let tuning = if COMPUTES_AT_ONCE { 0 } else { TUNING_UPDATES };
+        let tuning = if Selected::IS_SYNCHRONOUS { 0 } else { TUNING_UPDATES };
         if self.settled.is_none() && step >= self.first_step + tuning {
             self.settled = Some((Instant::now(), step));
             if let View::Bar(bar) = &self.view {

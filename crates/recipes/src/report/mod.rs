@@ -19,7 +19,7 @@ mod page;
 
 use std::path::Path;
 
-use backend::device;
+use backend::{Backend, Selected};
 
 use self::held_out::HeldOut;
 pub(crate) use self::{
@@ -101,7 +101,7 @@ pub(crate) fn lacks_evaluation(run: &Path, summary: &Summary) -> bool {
 /// which may have taken most of the time.
 fn measures_at_the_end(summary: &Summary) -> bool {
     let beside_training = summary.seconds - summary.seconds_training;
-    let most = Some(beside_training).filter(|_| device::COMPUTES_AT_ONCE);
+    let most = Some(beside_training).filter(|_| Selected::IS_SYNCHRONOUS);
     let worth = WORTH_SECONDS.max(WORTH_SHARE * summary.seconds);
     summary.seconds_measuring.or(most).is_none_or(|seconds| seconds <= worth)
 }

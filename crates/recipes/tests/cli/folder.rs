@@ -48,6 +48,7 @@ impl Folder {
     }
 
     /// The names of a run's checkpoints, and of what is left of others.
+    #[cfg(target_os = "linux")] // where runs are killed
     pub(crate) fn checkpoints(&self, run: &str) -> Vec<String> {
         let mut names = names_in(&self.path(run).join("checkpoints"));
         names.retain(|name| name != ".lock");

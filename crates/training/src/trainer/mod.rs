@@ -12,7 +12,7 @@ use std::{
     time::Instant,
 };
 
-use backend::{AutodiffBackend, Part, device::COMPUTES_AT_ONCE};
+use backend::{AutodiffBackend, Part};
 use burn::{module::AutodiffModule, tensor::Tensor};
 
 use crate::{
@@ -308,7 +308,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         self.spent.update += start.elapsed().as_secs_f64();
         self.tell_of_tuning()?;
         let step = self.step_number();
-        if COMPUTES_AT_ONCE {
+        if B::IS_SYNCHRONOUS {
             self.check_finite()?; // there is nothing to wait for
         }
         if step.is_multiple_of(self.config.log_every_steps) {

@@ -2,10 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use backend::{
-    AutodiffBackend,
-    device::{COMPUTES_AT_ONCE, refused_bytes},
-};
+use backend::{AutodiffBackend, device::refused_bytes};
 use burn::module::AutodiffModule;
 
 use crate::{
@@ -31,7 +28,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
     pub(super) fn tell_of_tuning(&mut self) -> Result<(), TrainError> {
         let done = self.step_number() - self.began_at;
         let of = TUNING_UPDATES.min(self.config.length().steps.saturating_sub(self.began_at));
-        if COMPUTES_AT_ONCE || done > of || of == 0 {
+        if B::IS_SYNCHRONOUS || done > of || of == 0 {
             return Ok(());
         }
         self.check_finite()?; // waits for the device
@@ -139,7 +136,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
     /// Stops the clock once the device has done what was asked of it, which is what the clock measures;
     /// returns whether it ran.
     pub(super) fn stop_clock(&mut self) -> bool {
-        if !COMPUTES_AT_ONCE {
+        if !B::IS_SYNCHRONOUS {
             let _ = self.state.has_diverged(); // waits; those who ask for it report it
         }
         self.clock.stop()
@@ -174,7 +171,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
             learning_rate: record.learning_rate,
             gradient_norm,
             loss_scale,
-            pace: span.pace(now, self.config.work),
+            pace: span.pace::<B>(now, self.config.work, &self.state.device()),
         };
         self.tell(&Event::Step(report))
     }
@@ -196,7 +193,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
             learning_rate: record.learning_rate,
             seconds: span.seconds(now),
             validation_seconds,
-            pace: span.pace(now, self.config.work),
+            pace: span.pace::<B>(now, self.config.work, &self.state.device()),
         };
         self.tell(&event)
     }

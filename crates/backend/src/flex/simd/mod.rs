@@ -55,6 +55,7 @@ impl Level {
     /// Every level that this processor can run.
     #[cfg(test)]
     pub(super) fn all() -> Vec<Self> {
+        #[allow(unused_mut)] // by others than x86
         let mut levels = vec![Self(Set::Portable), Self(Set::Wide)];
         #[cfg(target_arch = "x86_64")]
         {
