@@ -21,7 +21,7 @@ use burn::{
     tensor::{ElementConversion, Tensor},
 };
 use mimalloc::MiMalloc;
-use models::{Initializer, Law, layers::Linear, losses::squared_error, weights};
+use models::{Initialization, Initializer, layers::Linear, losses::squared_error, weights};
 use store::TensorFile;
 use training::{
     Event, OptimizerConfig, OptimizerKind, ScheduleConfig, ScheduleKind, Stop, Trainer,
@@ -48,8 +48,8 @@ impl<B: Backend> Wave<B> {
     /// used as well, except where the documentation of `training` advises against it.
     fn new(initializer: &Initializer<B>) -> Self {
         Self {
-            hidden: Linear::new(&initializer.at("hidden"), Law::Pytorch, 1, 64),
-            output: Linear::new(&initializer.at("output"), Law::Pytorch, 64, 1),
+            hidden: Linear::new(&initializer.at("hidden"), Initialization::Pytorch, 1, 64),
+            output: Linear::new(&initializer.at("output"), Initialization::Pytorch, 64, 1),
         }
     }
 

@@ -30,7 +30,7 @@ use data::{
 };
 use mimalloc::MiMalloc;
 use models::{
-    Initializer, Law, Pass,
+    Initialization, Initializer, Pass,
     layers::{BatchNorm2d, Conv2d, Conv2dConfig, Dropout, Linear},
     losses::cross_entropy,
     metrics::{Evaluation, Reduction, hits},
@@ -69,7 +69,7 @@ impl<B: Backend> Net<B> {
             let sizes = Conv2dConfig::square(3, inputs, outputs);
             // The normalisation that follows has a bias.
             let sizes = Conv2dConfig { padding: [1; 2], bias: false, ..sizes };
-            sizes.build(&initializer.at(name), Law::He)
+            sizes.build(&initializer.at(name), Initialization::He)
         };
         let norm = |name, channels| BatchNorm2d::new(&initializer.at(name), channels);
         Self {
@@ -80,7 +80,7 @@ impl<B: Backend> Net<B> {
             conv3: conv("conv3", 32, 64),
             bn3: norm("bn3", 64),
             dropout: Dropout::new(0.2),
-            fc: Linear::new(&initializer.at("fc"), Law::Pytorch, 3 * 3 * 64, classes),
+            fc: Linear::new(&initializer.at("fc"), Initialization::Pytorch, 3 * 3 * 64, classes),
         }
     }
 

@@ -28,8 +28,8 @@ use models::{
     metrics::{Evaluation, Reduction, binary_hits},
 };
 use training::{
-    CheckpointsIn, EndStatus, Event, Metrics, ObserverError, OptimizerConfig, OptimizerKind, Stop,
-    TrainError, Trained, Trainer, TrainerConfig,
+    CheckpointDirectory, EndStatus, Event, Metrics, ObserverError, OptimizerConfig, OptimizerKind,
+    Stop, TrainError, Trained, Trainer, TrainerConfig,
 };
 
 // Reuses memory from step to step.
@@ -98,9 +98,9 @@ fn train(folder: &Path, stop_after: Option<u64>) -> anyhow::Result<Trained<Mlp<S
     let mut config = TrainerConfig::new(adam, EPOCHS, train.steps_per_epoch());
     config.keep_best = true;
     // A checkpoint is written after each epoch and every five minutes, and no run resumes from it with other data.
-    config.rests_on.insert("data".to_owned(), fingerprint);
+    config.fingerprints.insert("data".to_owned(), fingerprint);
 
-    let mut run = CheckpointsIn::new(folder.join("checkpoints"), tell);
+    let mut run = CheckpointDirectory::new(folder.join("checkpoints"), tell);
     let stop = Stop::default(); // a signal handler may set `stop.flag()`
     if let Some(step) = stop_after {
         stop.request_after(step);

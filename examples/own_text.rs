@@ -23,7 +23,7 @@ use data::{
 };
 use mimalloc::MiMalloc;
 use models::{
-    Initializer, Law,
+    Initialization, Initializer,
     layers::{Embedding, Linear, Lstm},
     losses::cross_entropy,
     metrics::{Evaluation, Reduction},
@@ -54,9 +54,9 @@ impl<B: Backend> Writer<B> {
     fn new(initializer: &Initializer<B>, vocabulary: usize) -> Self {
         let at = |name| initializer.at(name);
         Self {
-            embedding: Embedding::new(&at("embedding"), Law::Keras, vocabulary, 32),
-            lstm: Lstm::new(&at("lstm"), Law::Keras, 32, 96),
-            output: Linear::new(&at("output"), Law::Keras, 96 + 32, vocabulary),
+            embedding: Embedding::new(&at("embedding"), Initialization::Keras, vocabulary, 32),
+            lstm: Lstm::new(&at("lstm"), Initialization::Keras, 32, 96),
+            output: Linear::new(&at("output"), Initialization::Keras, 96 + 32, vocabulary),
         }
     }
 

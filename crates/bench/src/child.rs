@@ -33,7 +33,7 @@ const LAST_WORDS: usize = 5;
 pub fn serve(job: Job, group: &Group) -> anyhow::Result<()> {
     let mut work = work::open(job, group)?;
     let ready = work.prepare()?;
-    if !group.leads() {
+    if !group.is_rank_zero() {
         loop {
             let line = group.broadcast(Vec::new())?;
             if line.is_empty() {

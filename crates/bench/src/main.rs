@@ -70,7 +70,7 @@ fn main() -> anyhow::Result<ExitCode> {
         Command::List => list(),
         Command::Run(arguments) => return run(&arguments),
         Command::Child { job, kernels } => {
-            let group = Group::of_launcher()?;
+            let group = Group::from_launcher()?;
             backend::device::prepare_process(group.share_of_cores()); // as `recipes` does
             if let Some(folder) = kernels {
                 backend::device::keep_kernels_in(folder);

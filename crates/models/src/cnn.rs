@@ -5,7 +5,7 @@ use burn::{module::Module, tensor::Tensor};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ArchitectureError, Initializer, Law,
+    ArchitectureError, Initialization, Initializer,
     layers::{Conv2d, Conv2dConfig, Linear},
 };
 
@@ -58,10 +58,12 @@ impl CnnConfig {
     /// The network with the weights of `initializer`.
     pub fn build<B: Backend>(&self, initializer: &Initializer<B>) -> Cnn<B> {
         let conv = |name, inputs, outputs| {
-            Conv2dConfig::square(3, inputs, outputs).build(&initializer.at(name), Law::Keras)
+            Conv2dConfig::square(3, inputs, outputs)
+                .build(&initializer.at(name), Initialization::Keras)
         };
-        let dense =
-            |name, inputs, outputs| Linear::new(&initializer.at(name), Law::Keras, inputs, outputs);
+        let dense = |name, inputs, outputs| {
+            Linear::new(&initializer.at(name), Initialization::Keras, inputs, outputs)
+        };
         let pooled = |size: usize| size.saturating_sub(2) / 2;
         let side = pooled(pooled(self.size)).saturating_sub(2);
         let inputs = side.saturating_mul(side).saturating_mul(64);

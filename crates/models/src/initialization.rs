@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 /// the channels times the area of the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Law {
+pub enum Initialization {
     /// PyTorch's own: weight and bias uniform within `1 / sqrt(fan_in)`, in an LSTM within
     /// `1 / sqrt(hidden)`; embeddings normal (the `reset_parameters` of `torch.nn`).
     Pytorch,
@@ -28,7 +28,7 @@ pub enum Law {
     Keras,
     /// He et al.'s for networks with ReLU, as in torchvision: weights normal with the deviation
     /// `sqrt(2 / fan_out)`, zero biases. Embeddings and LSTMs, after which no ReLU comes, keep
-    /// PyTorch's law.
+    /// PyTorch's own.
     He,
 }
 
@@ -49,7 +49,7 @@ enum Spread {
 /// ```
 /// use backend::{Backend, Selected, device::Device};
 /// use burn::{module::Module, tensor::Tensor};
-/// use models::{Initializer, Law, layers::Linear};
+/// use models::{Initializer, Initialization, layers::Linear};
 ///
 /// #[derive(Module, Debug)]
 /// struct Network<B: Backend> {
@@ -60,8 +60,8 @@ enum Spread {
 /// impl<B: Backend> Network<B> {
 ///     fn new(initializer: &Initializer<B>) -> Self {
 ///         Self {
-///             fc1: Linear::new(&initializer.at("fc1"), Law::Pytorch, 20, 10),
-///             fc2: Linear::new(&initializer.at("fc2"), Law::Pytorch, 10, 1),
+///             fc1: Linear::new(&initializer.at("fc1"), Initialization::Pytorch, 20, 10),
+///             fc2: Linear::new(&initializer.at("fc2"), Initialization::Pytorch, 10, 1),
 ///         }
 ///     }
 ///
@@ -105,26 +105,42 @@ impl<B: Backend> Initializer<B> {
     }
 
     /// The weight of a layer in PyTorch's layout: `shape` is outputs, inputs, and the kernel's sides.
-    pub fn weight<const D: usize>(&self, law: Law, shape: [usize; D]) -> Param<Tensor<B, D>> {
+    pub fn weight<const D: usize>(
+        &self,
+        initialization: Initialization,
+        shape: [usize; D],
+    ) -> Param<Tensor<B, D>> {
         let area: f64 = shape[2..].iter().map(|&size| size as f64).product();
         let [fan_out, fan_in] = [shape[0], shape[1]].map(|channels| channels as f64 * area);
-        self.draw("weight", shape, Spread::of(law, fan_in, fan_out), |index| index)
+        self.draw("weight", shape, Spread::of(initialization, fan_in, fan_out), |index| index)
     }
 
     /// The weight of a dense layer, `[inputs, outputs]`: the transpose of [`weight`](Self::weight),
     /// also in memory, since some backends multiply views of matrices wrongly.
-    pub fn dense_weight(&self, law: Law, inputs: usize, outputs: usize) -> Param<Tensor<B, 2>> {
+    pub fn dense_weight(
+        &self,
+        initialization: Initialization,
+        inputs: usize,
+        outputs: usize,
+    ) -> Param<Tensor<B, 2>> {
         let [rows, columns] = [inputs, outputs].map(|size| size as u64);
         let in_pytorchs_layout = |index: u64| index % columns * rows + index / columns;
-        let spread = Spread::of(law, inputs as f64, outputs as f64);
+        let spread = Spread::of(initialization, inputs as f64, outputs as f64);
         self.draw("weight", [inputs, outputs], spread, in_pytorchs_layout)
     }
 
     /// The bias of a layer, `[outputs]`.
-    pub fn bias(&self, law: Law, outputs: usize, fan_in: usize) -> Param<Tensor<B, 1>> {
-        match law {
-            Law::Pytorch => self.uniform("bias", [outputs], 1.0 / (fan_in.max(1) as f64).sqrt()),
-            Law::Keras | Law::He => self.fixed([outputs], |_| 0.0),
+    pub fn bias(
+        &self,
+        initialization: Initialization,
+        outputs: usize,
+        fan_in: usize,
+    ) -> Param<Tensor<B, 1>> {
+        match initialization {
+            Initialization::Pytorch => {
+                self.uniform("bias", [outputs], 1.0 / (fan_in.max(1) as f64).sqrt())
+            }
+            Initialization::Keras | Initialization::He => self.fixed([outputs], |_| 0.0),
         }
     }
 
@@ -245,11 +261,11 @@ impl<B: Backend> Initializer<B> {
 
 impl Spread {
     /// That of a weight.
-    fn of(law: Law, fan_in: f64, fan_out: f64) -> Self {
-        match law {
-            Law::Pytorch => Self::Uniform(1.0 / fan_in.max(1.0).sqrt()),
-            Law::Keras => Self::Uniform(glorot(fan_in, fan_out)),
-            Law::He => Self::Normal((2.0 / fan_out.max(1.0)).sqrt()),
+    fn of(initialization: Initialization, fan_in: f64, fan_out: f64) -> Self {
+        match initialization {
+            Initialization::Pytorch => Self::Uniform(1.0 / fan_in.max(1.0).sqrt()),
+            Initialization::Keras => Self::Uniform(glorot(fan_in, fan_out)),
+            Initialization::He => Self::Normal((2.0 / fan_out.max(1.0)).sqrt()),
         }
     }
 
@@ -298,69 +314,73 @@ mod tests {
     }
 
     /// Mean square and largest absolute value of a kernel of 40 outputs and 30 inputs of 3x3.
-    fn spread(law: Law) -> [f64; 2] {
+    fn spread(initialization: Initialization) -> [f64; 2] {
         let initializer = Initializer::<Selected>::seeded(3, &Device::default());
-        let weight = values(initializer.weight(law, [40, 30, 3, 3]));
+        let weight = values(initializer.weight(initialization, [40, 30, 3, 3]));
         let squares = weight.iter().map(|value| value * value).sum::<f64>();
         let largest = weight.iter().fold(0.0f64, |largest, value| largest.max(value.abs()));
         [squares / weight.len() as f64, largest]
     }
 
     #[test]
-    fn weights_have_the_spread_of_their_law() {
+    fn weights_have_the_spread_of_their_initialization() {
         let close = |found: f64, expected: f64| assert!((found / expected - 1.0).abs() < 0.05);
-        let [square, largest] = spread(Law::Pytorch);
+        let [square, largest] = spread(Initialization::Pytorch);
         close(square, 1.0 / 270.0 / 3.0);
         close(largest, (1.0f64 / 270.0).sqrt());
-        let [square, largest] = spread(Law::Keras);
+        let [square, largest] = spread(Initialization::Keras);
         close(square, 6.0 / 630.0 / 3.0);
         close(largest, (6.0f64 / 630.0).sqrt());
-        let [square, largest] = spread(Law::He);
+        let [square, largest] = spread(Initialization::He);
         close(square, 2.0 / 360.0);
-        assert!(largest > 3.0 * square.sqrt(), "no uniform law");
+        assert!(largest > 3.0 * square.sqrt(), "not uniform");
     }
 
     /// Those of PyTorch's `reset_parameters`, and of the arguments of Keras's layers.
     #[test]
-    fn layers_begin_as_their_law_says() {
+    fn layers_begin_as_their_initialization_says() {
         let initializer = Initializer::<Selected>::seeded(3, &Device::default());
         let bound =
             |values: &[f64]| values.iter().fold(0.0f64, |most, value| most.max(value.abs()));
         let close = |found: f64, expected: f64| {
             assert!((found / expected - 1.0).abs() < 0.05, "{found} for {expected}");
         };
-        close(bound(&values(initializer.bias(Law::Pytorch, 500, 9))), 1.0 / 3.0);
-        for law in [Law::Keras, Law::He] {
-            assert_eq!(values(initializer.bias(law, 4, 9)), [0.0; 4]);
+        close(bound(&values(initializer.bias(Initialization::Pytorch, 500, 9))), 1.0 / 3.0);
+        for initialization in [Initialization::Keras, Initialization::He] {
+            assert_eq!(values(initializer.bias(initialization, 4, 9)), [0.0; 4]);
         }
 
         let (inputs, hidden) = (4, 25);
-        for law in [Law::Pytorch, Law::He] {
-            let lstm = Lstm::new(&initializer, law, inputs, hidden);
+        for initialization in [Initialization::Pytorch, Initialization::He] {
+            let lstm = Lstm::new(&initializer, initialization, inputs, hidden);
             close(bound(&values(lstm.weight_ih)), 0.2);
             close(bound(&values(lstm.weight_hh)), 0.2);
             close(bound(&values(lstm.bias_ih)), 0.2);
             close(bound(&values(lstm.bias_hh.unwrap())), 0.2);
-            let table = values(Embedding::new(&initializer, law, 100, 50).weight);
+            let table = values(Embedding::new(&initializer, initialization, 100, 50).weight);
             let squares = table.iter().map(|value| value * value).sum::<f64>();
             close((squares / table.len() as f64).sqrt(), 1.0);
         }
-        let lstm = Lstm::new(&initializer, Law::Keras, inputs, hidden);
+        let lstm = Lstm::new(&initializer, Initialization::Keras, inputs, hidden);
         close(bound(&values(lstm.weight_ih)), (6.0f64 / 104.0).sqrt());
         // Gates are the input's, the forget gate, the cell's and the output's.
         let forgets = [0.0, 1.0, 0.0, 0.0].map(|bias| [bias; 25]).concat();
         assert_eq!(values(lstm.bias_ih), forgets);
         assert!(lstm.bias_hh.is_none());
-        let table = values(Embedding::new(&initializer, Law::Keras, 100, 50).weight);
+        let table = values(Embedding::new(&initializer, Initialization::Keras, 100, 50).weight);
         close(bound(&table), 0.05);
     }
 
     #[test]
     fn a_dense_weight_is_the_transpose_of_pytorchs() {
         let initializer = Initializer::<Selected>::seeded(3, &Device::default());
-        for law in [Law::Pytorch, Law::Keras, Law::He] {
-            let transposed = initializer.weight(law, [5, 3]).map(Tensor::transpose);
-            assert_eq!(values(initializer.dense_weight(law, 3, 5)), values(transposed), "{law:?}");
+        for initialization in [Initialization::Pytorch, Initialization::Keras, Initialization::He] {
+            let transposed = initializer.weight(initialization, [5, 3]).map(Tensor::transpose);
+            assert_eq!(
+                values(initializer.dense_weight(initialization, 3, 5)),
+                values(transposed),
+                "{initialization:?}"
+            );
         }
     }
 
@@ -383,13 +403,13 @@ mod tests {
         let device = Device::default();
         let draw = |seed, path: &str| {
             let initializer = Initializer::<Selected>::seeded(seed, &device).at(path);
-            values(initializer.weight(Law::Pytorch, [2, 3]))
+            values(initializer.weight(Initialization::Pytorch, [2, 3]))
         };
         assert_eq!(draw(1, "a"), draw(1, "a"));
         assert_ne!(draw(1, "a"), draw(2, "a"));
         assert_ne!(draw(1, "a"), draw(1, "b"));
         let blank = Initializer::<Selected>::blank(&device);
-        let weight = blank.weight(Law::He, [2, 3]);
+        let weight = blank.weight(Initialization::He, [2, 3]);
         assert!(!weight.is_initialized() && weight.lazy_shape().to_vec() == [2, 3]);
         assert_eq!(values(weight), [0.0; 6]);
     }

@@ -7,7 +7,8 @@ use serde::Serialize;
 
 use crate::{
     Architecture, CnnConfig, FeatureEmbedding, HeadConfig, MlpConfig, Positions, ResNetConfig,
-    Shortcut, SimpleNetConfig, TextLstmConfig, VggClassifierConfig, VggConfig, initialization::Law,
+    Shortcut, SimpleNetConfig, TextLstmConfig, VggClassifierConfig, VggConfig,
+    initialization::Initialization,
 };
 
 /// A layer with parameters, or one that changes the shape.
@@ -191,7 +192,7 @@ impl Table {
         let &[time] = self.shape.as_slice() else { panic!("a text has one dimension, its time") };
         let &TextLstmConfig { vocabulary, embedding, hidden, .. } = config;
         self.add("embedding", vec![time, embedding], vocabulary * embedding, 0);
-        let biases = if config.initialization == Law::Keras { 1 } else { 2 };
+        let biases = if config.initialization == Initialization::Keras { 1 } else { 2 };
         for index in 0..config.layers {
             let inputs = if index == 0 { embedding } else { hidden };
             let weights = 4 * hidden * (inputs + hidden);
@@ -340,7 +341,7 @@ mod tests {
             ..Default::default()
         };
         check(Architecture::Mlp(config), &[6]);
-        for initialization in [Law::Keras, Law::Pytorch] {
+        for initialization in [Initialization::Keras, Initialization::Pytorch] {
             let config = TextLstmConfig { layers: 2, initialization, ..TextLstmConfig::default() };
             check(Architecture::TextLstm(config), &[20]);
         }

@@ -48,7 +48,7 @@ pub mod weights;
 pub use crate::{
     architecture::{Architecture, ArchitectureError, Network},
     cnn::{Cnn, CnnConfig},
-    initialization::{Initializer, Law},
+    initialization::{Initialization, Initializer},
     layer_table::{Layer, training_multiply_adds},
     mlp::{FeatureEmbedding, Mlp, MlpConfig},
     pass::Pass,

@@ -5,7 +5,7 @@ use burn::{module::Module, tensor::Tensor};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ArchitectureError, Initializer, Law, Pass,
+    ArchitectureError, Initialization, Initializer, Pass,
     layers::{Dropout, Embedding, Linear},
 };
 
@@ -93,7 +93,7 @@ impl MlpConfig {
         let inputs = std::iter::once(self.width()).chain(self.hidden.iter().copied());
         let outputs = self.hidden.iter().copied().chain(std::iter::once(self.outputs));
         let layer = |(index, (inputs, outputs)): (usize, _)| {
-            Linear::new(&layers.at(&index.to_string()), Law::Pytorch, inputs, outputs)
+            Linear::new(&layers.at(&index.to_string()), Initialization::Pytorch, inputs, outputs)
         };
         Mlp {
             embeddings: self.embeddings.iter().enumerate().map(table).collect(),

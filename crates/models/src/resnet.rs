@@ -10,7 +10,7 @@ use burn::{module::Module, tensor::Tensor};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ArchitectureError, Initializer, Law, Pass,
+    ArchitectureError, Initialization, Initializer, Pass,
     layers::{
         BatchNorm2d, Conv2d, Conv2dConfig, Linear,
         sequence::{self, Stage},
@@ -108,7 +108,7 @@ impl ResNetConfig {
             layer1: group("layer1", 16, 16),
             layer2: group("layer2", 16, 32),
             layer3: group("layer3", 32, 64),
-            fc: Linear::new(&initializer.at("fc"), Law::Pytorch, 64, self.classes),
+            fc: Linear::new(&initializer.at("fc"), Initialization::Pytorch, 64, self.classes),
         }
     }
 
@@ -153,7 +153,7 @@ fn conv<B: Backend>(
         bias: false,
         ..Conv2dConfig::square(kernel, inputs, outputs)
     };
-    config.build(initializer, Law::He)
+    config.build(initializer, Initialization::He)
 }
 
 impl<B: Backend> ResNet<B> {

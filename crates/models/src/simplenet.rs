@@ -5,7 +5,7 @@ use burn::{module::Module, tensor::Tensor};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ArchitectureError, Initializer, Law,
+    ArchitectureError, Initialization, Initializer,
     layers::{Conv2d, Conv2dConfig, Linear},
 };
 
@@ -58,10 +58,11 @@ impl SimpleNetConfig {
     /// The network with the weights of `initializer`.
     pub fn build<B: Backend>(&self, initializer: &Initializer<B>) -> SimpleNet<B> {
         let conv = |name, inputs, outputs| {
-            Conv2dConfig::square(3, inputs, outputs).build(&initializer.at(name), Law::Pytorch)
+            Conv2dConfig::square(3, inputs, outputs)
+                .build(&initializer.at(name), Initialization::Pytorch)
         };
         let dense = |name, inputs, outputs| {
-            Linear::new(&initializer.at(name), Law::Pytorch, inputs, outputs)
+            Linear::new(&initializer.at(name), Initialization::Pytorch, inputs, outputs)
         };
         let pooled = |size: usize| size.saturating_sub(2) / 2;
         let side = pooled(pooled(self.size));

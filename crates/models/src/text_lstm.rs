@@ -8,7 +8,7 @@ use burn::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ArchitectureError, Initializer, Law, Pass,
+    ArchitectureError, Initialization, Initializer, Pass,
     layers::{Dropout, Embedding, Linear, Lstm},
 };
 
@@ -28,9 +28,9 @@ pub struct TextLstmConfig {
     pub dropout: f64,
     /// Where the next token is predicted.
     pub predict: Positions,
-    /// How the weights are drawn, and whose LSTM it is: by Keras's law it has no `bias_hh`, which weights
+    /// How the weights are drawn, and whose LSTM it is: with Keras's it has no `bias_hh`, which weights
     /// from PyTorch need.
-    pub initialization: Law,
+    pub initialization: Initialization,
 }
 
 /// The positions of a sequence at which the next token is predicted.
@@ -73,7 +73,7 @@ impl Default for TextLstmConfig {
             layers: 1,
             dropout: 0.0,
             predict: Positions::Last,
-            initialization: Law::Keras,
+            initialization: Initialization::Keras,
         }
     }
 }
@@ -86,22 +86,27 @@ impl TextLstmConfig {
 
     /// The network with the weights of `initializer`.
     pub fn build<B: Backend>(&self, initializer: &Initializer<B>) -> TextLstm<B> {
-        let law = self.initialization;
+        let initialization = self.initialization;
         let layer = |index: usize| {
             let inputs = if index == 0 { self.embedding } else { self.hidden };
-            Lstm::new(&initializer.at("lstm").at(&index.to_string()), law, inputs, self.hidden)
+            Lstm::new(
+                &initializer.at("lstm").at(&index.to_string()),
+                initialization,
+                inputs,
+                self.hidden,
+            )
         };
         let inputs = if self.layers == 0 { self.embedding } else { self.hidden };
         TextLstm {
             embedding: Embedding::new(
                 &initializer.at("embedding"),
-                law,
+                initialization,
                 self.vocabulary,
                 self.embedding,
             ),
             lstm: (0..self.layers).map(layer).collect(),
             dropout: Dropout::new(self.dropout),
-            dense: Linear::new(&initializer.at("dense"), law, inputs, self.vocabulary),
+            dense: Linear::new(&initializer.at("dense"), initialization, inputs, self.vocabulary),
             predict: self.predict,
         }
     }

@@ -300,7 +300,7 @@ mod tests {
     use backend::{Selected, device::Device};
 
     use super::*;
-    use crate::{Initializer, Law, MlpConfig, layers::Lstm};
+    use crate::{Initialization, Initializer, MlpConfig, layers::Lstm};
 
     fn config() -> MlpConfig {
         MlpConfig { inputs: 3, hidden: vec![2], outputs: 1, ..Default::default() }
@@ -350,7 +350,7 @@ mod tests {
         }
 
         let initializer = Initializer::<Selected>::blank(&Device::default());
-        let layer = |name| Lstm::new(&initializer.at(name), Law::Keras, 1, 1);
+        let layer = |name| Lstm::new(&initializer.at(name), Initialization::Keras, 1, 1);
         let network = Network { one: layer("one"), several: vec![layer("a"), layer("b")] };
         let shapes = shapes(&network);
         let biases: Vec<_> = shapes.keys().filter(|name| name.contains("bias")).collect();

@@ -13,9 +13,9 @@ use burn::{
     tensor::{Tensor, TensorData, backend::AutodiffBackend},
 };
 use models::{
-    Architecture, ArchitectureError, CnnConfig, FeatureEmbedding, HeadConfig, Initializer, Law,
-    MlpConfig, Pass, Positions, ResNetConfig, Shortcut, SimpleNetConfig, TextLstmConfig,
-    VggClassifier, VggClassifierConfig, VggConfig,
+    Architecture, ArchitectureError, CnnConfig, FeatureEmbedding, HeadConfig, Initialization,
+    Initializer, MlpConfig, Pass, Positions, ResNetConfig, Shortcut, SimpleNetConfig,
+    TextLstmConfig, VggClassifier, VggClassifierConfig, VggConfig,
     weights::{count, load, shapes, to_tensors},
 };
 
@@ -39,7 +39,7 @@ fn small_lstm() -> TextLstmConfig {
         layers: 2,
         dropout: 0.25,
         predict: Positions::All,
-        initialization: Law::Pytorch,
+        initialization: Initialization::Pytorch,
     }
 }
 
@@ -127,7 +127,7 @@ fn every_network_learns_everywhere_and_comes_back_from_its_weights() {
         check(&Architecture::ResNet(config), &model, &[3, 10], logits);
     }
 
-    for initialization in [Law::Keras, Law::Pytorch] {
+    for initialization in [Initialization::Keras, Initialization::Pytorch] {
         let config = TextLstmConfig { initialization, ..small_lstm() };
         let model = config.init::<Recorded>(0, &device());
         let (logits, _) = model.forward(tokens(3, 6), None, &mut pass);

@@ -10,7 +10,7 @@ use burn::{
     tensor::{Int, Tensor, TensorData},
 };
 use models::{
-    CnnConfig, HeadConfig, Law, MlpConfig, Pass, Positions, ResNetConfig, Shortcut,
+    CnnConfig, HeadConfig, Initialization, MlpConfig, Pass, Positions, ResNetConfig, Shortcut,
     SimpleNetConfig, TextLstmConfig, VggClassifierConfig, VggConfig, losses::cross_entropy,
 };
 
@@ -117,7 +117,7 @@ fn recurrent_networks() {
                 layers,
                 dropout: 0.25,
                 predict,
-                initialization: Law::Pytorch,
+                initialization: Initialization::Pytorch,
             };
             let model = config.init::<Recorded>(0, &Device::default());
             let mut pass = Pass::training(0, 0, 0);

@@ -92,15 +92,15 @@ impl<B: Backend> Frozen<B> {
         group.check_same("other data", &key)?;
         let found = path.as_ref().and_then(|path| Some((read(path, images, count)?, path)));
         let mut lacking = [if found.is_some() { 0.0 } else { 1.0 }];
-        group.sum_f64(&mut lacking)?;
+        group.all_reduce_f64(&mut lacking)?;
         if lacking == [0.0]
             && let Some((features, path)) = found
         {
             let note = format!("the features of {images} images come from `{}`", path.display());
             return Ok((table(features, split.as_ref())?, note));
         }
-        let features = group.concatenate(self.compute(split, start)?)?;
-        if !group.leads() {
+        let features = group.all_gather(self.compute(split, start)?)?;
+        if !group.is_rank_zero() {
             return Ok((table(features, split.as_ref())?, String::new()));
         }
         let metadata = Value::String(sha256_hex_of_values(&features));

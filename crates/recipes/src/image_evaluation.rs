@@ -85,7 +85,7 @@ pub(crate) fn measure_batches<B: Backend>(
         let losses = cross_entropy(logits.clone(), labels.clone());
         evaluation.add(losses, [hits(logits, labels)]);
     }
-    Ok(evaluation.finish_together(|sums| group.sum_f64(sums))?)
+    Ok(evaluation.finish_together(|sums| group.all_reduce_f64(sums))?)
 }
 
 /// What a network is measured on at a time.

@@ -7,7 +7,7 @@ use data::{
     text::{Predict, Windows},
 };
 use inference::{Description, Preprocessing};
-use models::{Architecture, Law, Pass, Positions, TextLstmConfig};
+use models::{Architecture, Initialization, Pass, Positions, TextLstmConfig};
 use serde::{Deserialize, Serialize};
 use training::Trainer;
 
@@ -128,7 +128,7 @@ pub fn network(settings: &Model, vocabulary: &Vocabulary) -> TextLstmConfig {
         layers: 1,
         dropout: 0.0,
         predict: Positions::Last,
-        initialization: Law::Keras,
+        initialization: Initialization::Keras,
     }
 }
 

@@ -4,7 +4,7 @@ use backend::{AutodiffBackend, Selected, functional::LstmState};
 use burn::{backend::Autodiff, tensor::Tensor};
 use data::{DataError, TokenLoader, Vocabulary, text::Streams};
 use inference::{Description, Preprocessing};
-use models::{Architecture, Law, Pass, Positions, TextLstm, TextLstmConfig};
+use models::{Architecture, Initialization, Pass, Positions, TextLstm, TextLstmConfig};
 use serde::{Deserialize, Serialize};
 use training::Trainer;
 
@@ -164,7 +164,7 @@ fn network(settings: &Model, vocabulary: &Vocabulary) -> TextLstmConfig {
         layers: settings.layers,
         dropout: settings.dropout,
         predict: Positions::All,
-        initialization: Law::Pytorch,
+        initialization: Initialization::Pytorch,
     }
 }
 

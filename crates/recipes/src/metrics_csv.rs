@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use store::{AppendLog, StoreError};
-use training::{Event, Metrics, Pace};
+use training::{Event, Metrics, Throughput};
 
 use crate::numbers::ordered;
 
@@ -78,7 +78,7 @@ impl MetricsLog {
             validation,
             learning_rate,
             seconds,
-            pace: Pace { samples_per_second, data_wait, .. },
+            throughput: Throughput { samples_per_second, data_wait, .. },
             ..
         } = event
         else {
@@ -120,7 +120,7 @@ mod tests {
             learning_rate: 0.1,
             seconds: 1.0,
             validation_seconds: None,
-            pace: Pace::default(),
+            throughput: Throughput::default(),
         };
         let before = Metrics::from([("loss".to_owned(), 0.25), ("r2".to_owned(), 0.75)]);
         let mut log = MetricsLog::create(&path, &before).unwrap();

@@ -84,13 +84,13 @@ impl Runs<'_> {
         for (index, &stop_after) in stops.iter().enumerate() {
             let ended = self.train(&resumed, index > 0, Some(stop_after), progress)?;
             let newest = || newest_step(&resumed.join(CHECKPOINTS));
-            if ended.is_some() || (self.group.leads() && newest() != Some(stop_after)) {
+            if ended.is_some() || (self.group.is_rank_zero() && newest() != Some(stop_after)) {
                 return Err(did_not_stop(stop_after));
             }
         }
         self.train(&resumed, true, None, progress)?;
 
-        let check = match self.group.leads() {
+        let check = match self.group.is_rank_zero() {
             true => {
                 let check = compare(self.recipe, [&straight, &resumed], steps, stops)?;
                 serde_json::to_vec(&check).expect("plain data has a form in JSON")

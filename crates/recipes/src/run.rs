@@ -8,8 +8,8 @@ use inference::{Description, model_file};
 use models::weights;
 use serde::Serialize;
 use training::{
-    EndStatus, Event, Group, Keeper, Metrics, Observer, ObserverError, Stop, TrainError, Trained,
-    TrainerConfig, Work,
+    CheckpointStore, EndStatus, Event, Group, Metrics, Observer, ObserverError, Stop, TrainError,
+    Trained, TrainerConfig, Work,
 };
 
 use crate::{
@@ -34,7 +34,7 @@ pub(crate) struct Run<'a> {
     files: Option<RunDirectory>, // none where another process writes them
     recipe: String,
     data: DataHashes,
-    rests_on: BTreeMap<String, String>, // hashes of what else the result depends on
+    fingerprints: BTreeMap<String, String>, // hashes of what else the result depends on
     seed: u64,
     batch_size: usize,
     micro_batch: Option<usize>,
@@ -74,13 +74,13 @@ impl<'a> Start<'a> {
             self.refuse_other_data(before.as_ref(), &data.samples, &resolved.settings)?;
         }
         // A rank that cannot read its data ends all ranks before there is a directory.
-        self.group.meet()?;
+        self.group.barrier()?;
         let ranks = self.group.share().of;
         let environment = Environment::new(&self.device_name, data, ranks);
         let mut notes = notes.to_vec();
         let on_steps = before.as_ref().and_then(|before| environment.note_on_steps_before(before));
-        notes.extend(on_steps.filter(|_| self.group.leads()));
-        let files = match (self.group.leads(), self.resumes) {
+        notes.extend(on_steps.filter(|_| self.group.is_rank_zero()));
+        let files = match (self.group.is_rank_zero(), self.resumes) {
             (false, _) => None,
             (true, true) => {
                 let environment = environment.resuming(before.as_ref());
@@ -101,7 +101,7 @@ impl<'a> Start<'a> {
             files,
             recipe: config.recipe.clone(),
             data: data.clone(),
-            rests_on: BTreeMap::new(),
+            fingerprints: BTreeMap::new(),
             seed: config.training.seed,
             batch_size: config.training.batch_size,
             micro_batch: config.training.micro_batch,
@@ -132,15 +132,15 @@ impl Run<'_> {
     }
 
     /// Records what the result depends on besides the settings and the data, by its hash.
-    pub(crate) fn rests_on(&mut self, what: &str, hash: String) {
-        self.rests_on.insert(what.to_owned(), hash);
+    pub(crate) fn depends_on(&mut self, what: &str, hash: String) {
+        self.fingerprints.insert(what.to_owned(), hash);
     }
 
     /// Records the weights that training begins with, if they are not drawn.
     pub(crate) fn begins_with(&mut self, weights: Option<&TrainedWeights>) {
         let Some(weights) = weights else { return };
         self.notes.extend(weights.note_on_division(&self.data));
-        self.rests_on("its initial weights", weights.hash());
+        self.depends_on("its initial weights", weights.hash());
         if let Some(files) = self.files.as_mut().filter(|_| !self.start.resumes) {
             files.keep_initial(weights.file());
         }
@@ -190,10 +190,10 @@ impl Run<'_> {
         }));
         let of_sample = self.frozen.training_multiply_adds(&layers);
         let losses = architecture.losses_of_a_sample(sample) as f64;
-        let mut rests_on = self.rests_on.clone();
-        rests_on.insert("its data".to_owned(), self.data.samples.clone());
+        let mut fingerprints = self.fingerprints.clone();
+        fingerprints.insert("its data".to_owned(), self.data.samples.clone());
         TrainerConfig {
-            rests_on,
+            fingerprints,
             work: self.work(of_sample / losses),
             group: self.group(),
             ..config
@@ -312,7 +312,7 @@ impl Observer for Run<'_> {
             }
         }
         let Some(files) = &mut self.files else { return Ok(()) };
-        if !event.is_of_a_moment() {
+        if !event.is_transient() {
             files.observe(event)?;
         }
         self.start.observer.observe(event)
@@ -322,8 +322,8 @@ impl Observer for Run<'_> {
         self.start.observer.validates()
     }
 
-    fn keeper(&mut self) -> Option<&mut dyn Keeper> {
-        self.files.as_mut()?.keeper()
+    fn checkpoint_store(&mut self) -> Option<&mut dyn CheckpointStore> {
+        self.files.as_mut()?.checkpoint_store()
     }
 }
 

@@ -16,7 +16,7 @@ use store::{
     AppendLog, FileLock, StoreError, TensorFile, create_directory, create_new_directory,
     is_unfinished, remove, sha256_hex_of, whole_lines, write_whole,
 };
-use training::{Event, Keeper, Observer, ObserverError};
+use training::{CheckpointStore, Event, Observer, ObserverError};
 
 use crate::{
     ExitCode, Failure, Summary,
@@ -284,12 +284,12 @@ impl Observer for RunDirectory {
         Ok(MetricsLog::append_to(&mut self.metrics, &self.path.join(METRICS), event)?)
     }
 
-    fn keeper(&mut self) -> Option<&mut dyn Keeper> {
+    fn checkpoint_store(&mut self) -> Option<&mut dyn CheckpointStore> {
         Some(self)
     }
 }
 
-impl Keeper for RunDirectory {
+impl CheckpointStore for RunDirectory {
     fn checkpoints(&self) -> PathBuf {
         self.path.join(CHECKPOINTS)
     }
@@ -313,7 +313,7 @@ impl Keeper for RunDirectory {
         Ok(refuse_changes(&self.path, &recipe, &mark.settings, now)?)
     }
 
-    fn return_to(&mut self, mark: Option<&Value>) -> Result<(), ObserverError> {
+    fn rewind_to(&mut self, mark: Option<&Value>) -> Result<(), ObserverError> {
         let mark = mark.map(Mark::deserialize).transpose()?;
         match &mark {
             Some(mark) => {

@@ -56,7 +56,7 @@ impl<'a> Start<'a> {
 
     /// Reports the progress of work before the first step.
     pub(crate) fn prepare(&mut self, task: &str, done: usize, of: usize) {
-        if !self.group.leads() {
+        if !self.group.is_rank_zero() {
             return;
         }
         let event = Event::Preparation { task: task.to_owned(), done, of };
@@ -92,7 +92,7 @@ impl<'a> Start<'a> {
             let group = self.group.clone();
             set_sum_over_processes(Some(Rc::new(move |numbers: &mut [f64]| {
                 // Where another process failed, the sum of the gradients fails next, and says so.
-                let _ = group.sum_f64(numbers);
+                let _ = group.all_reduce_f64(numbers);
             })));
         }
         let (device, name) = device::open_for(self.group.on_host())?;

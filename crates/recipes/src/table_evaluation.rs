@@ -130,6 +130,6 @@ impl<B: Backend> TableEvaluation<B> {
             let scores = scores(outputs, targets, &losses).into_iter();
             evaluation.add(losses, scores.take(self.metrics.len())); // `r2` may be left out
         }
-        Ok(evaluation.finish_together(|sums| self.group.sum_f64(sums))?)
+        Ok(evaluation.finish_together(|sums| self.group.all_reduce_f64(sums))?)
     }
 }

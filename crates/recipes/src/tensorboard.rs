@@ -69,21 +69,21 @@ fn scalars(event: &Event) -> Option<(u64, Vec<(String, f64)>)> {
     let of_training = |name: &str, value| (format!("train/{name}"), value);
     match event {
         &Event::Step(report) => {
-            let StepReport { step, loss, learning_rate, gradient_norm, pace, .. } = report;
+            let StepReport { step, loss, learning_rate, gradient_norm, throughput, .. } = report;
             let mut scalars = vec![
                 of_training("loss", loss),
                 of_training("learning_rate", learning_rate),
                 of_training("gradient_norm", gradient_norm),
-                of_training("samples_per_second", pace.samples_per_second),
-                of_training("data_wait", pace.data_wait),
+                of_training("samples_per_second", throughput.samples_per_second),
+                of_training("data_wait", throughput.data_wait),
             ];
             let loss_scale = report.loss_scale;
             scalars.extend(loss_scale.map(|scale| of_training("loss_scale", scale)));
-            let communication = pace.communication_wait;
+            let communication = throughput.communication_wait;
             scalars.extend(communication.map(|share| of_training("communication_wait", share)));
-            let memory = pace.memory_bytes.map(|bytes| bytes as f64);
+            let memory = throughput.memory_bytes.map(|bytes| bytes as f64);
             scalars.extend(memory.map(|bytes| of_training("memory_bytes", bytes)));
-            let peak = pace.percent_of_peak;
+            let peak = throughput.percent_of_peak;
             scalars.extend(peak.map(|percent| of_training("percent_of_peak", percent)));
             Some((step, scalars))
         }
@@ -163,7 +163,7 @@ fn crc32c(bytes: &[u8]) -> u32 {
 mod tests {
     use std::fs;
 
-    use training::{Metrics, Pace};
+    use training::{Metrics, Throughput};
 
     use super::*;
 
@@ -187,7 +187,7 @@ mod tests {
             learning_rate: 0.1,
             validation_seconds: None,
             seconds: 1.0,
-            pace: Pace::default(),
+            throughput: Throughput::default(),
         }
     }
 

@@ -51,7 +51,7 @@ pub(crate) fn measure<B: Backend>(
         evaluation.add(losses.clone(), [scores, losses]);
         state = Some(next);
     }
-    Ok(evaluation.finish_together(|sums| group.sum_f64(sums))?)
+    Ok(evaluation.finish_together(|sums| group.all_reduce_f64(sums))?)
 }
 
 /// The first words of a text, or some of its first characters.

@@ -14,7 +14,7 @@ const SMALLEST: f64 = f32::MIN_POSITIVE as f64;
 
 /// A setting that is out of range.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mistake {
+pub struct InvalidSetting {
     /// The setting, as it is called in a recipe's file.
     pub key: String,
     /// Its value.
@@ -25,7 +25,7 @@ pub struct Mistake {
 
 impl TrainerConfig {
     /// Every setting that is out of range, once.
-    pub fn mistakes(&self) -> Vec<Mistake> {
+    pub fn mistakes(&self) -> Vec<InvalidSetting> {
         let mut found = Mistakes::default();
         self.optimizer.check(&mut found);
         self.schedule.check(self.optimizer.learning_rate, &mut found);
@@ -134,13 +134,13 @@ impl CheckpointConfig {
 }
 
 #[derive(Default)]
-struct Mistakes(Vec<Mistake>);
+struct Mistakes(Vec<InvalidSetting>);
 
 impl Mistakes {
     /// Notes a setting that does not hold, unless it was noted already.
     fn require(&mut self, key: &str, value: impl Display, holds: bool, expected: &'static str) {
         if !holds && self.0.iter().all(|mistake| mistake.key != key) {
-            self.0.push(Mistake { key: key.to_owned(), value: value.to_string(), expected });
+            self.0.push(InvalidSetting { key: key.to_owned(), value: value.to_string(), expected });
         }
     }
 

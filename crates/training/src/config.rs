@@ -52,7 +52,7 @@ pub struct TrainerConfig {
     /// weights, and settings of its own. A run does not resume from a checkpoint that depends on something
     /// else; by default it depends on nothing. `TableSplits::fingerprint` and its kin in `data` are such
     /// hashes, and `store::Hasher` makes one of any numbers.
-    pub rests_on: BTreeMap<String, String>,
+    pub fingerprints: BTreeMap<String, String>,
     /// What the percentage of the device's peak is computed from; without it none is reported.
     pub work: Option<Work>,
     /// The processes that train together.
@@ -106,7 +106,7 @@ impl TrainerConfig {
             log_every_steps: 50,
             keep_best: false,
             checkpoint: CheckpointConfig::default(),
-            rests_on: BTreeMap::new(),
+            fingerprints: BTreeMap::new(),
             work: None,
             group: Group::alone(),
         }

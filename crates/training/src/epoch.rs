@@ -9,7 +9,7 @@ use std::{
     },
 };
 
-use crate::progress::Handover;
+use crate::progress::BatchTimer;
 
 /// A request to stop after the current step, shared by all who may make it.
 #[derive(Clone, Debug)]
@@ -77,7 +77,7 @@ pub struct Epoch {
     pub(crate) stop: Stop,
     /// Whether the last batch left an update incomplete.
     pub(crate) in_update: Rc<Cell<bool>>,
-    pub(crate) handover: Rc<Handover>,
+    pub(crate) batch_timer: Rc<BatchTimer>,
 }
 
 impl Epoch {
@@ -85,12 +85,12 @@ impl Epoch {
     /// the wait for each.
     pub fn batches<I: IntoIterator>(&self, batches: I) -> impl Iterator<Item = I::Item> {
         let mut batches = batches.into_iter();
-        let Self { stop, in_update, handover, .. } = self.clone();
+        let Self { stop, in_update, batch_timer, .. } = self.clone();
         std::iter::from_fn(move || {
             if stop.requested() && !in_update.get() {
                 return None;
             }
-            handover.wait(|| batches.next())
+            batch_timer.wait(|| batches.next())
         })
     }
 }
@@ -106,7 +106,7 @@ mod tests {
             position: 0,
             stop: Stop::default(),
             in_update: Rc::default(),
-            handover: Rc::default(),
+            batch_timer: Rc::default(),
         };
         let mut batches = epoch.batches(0..10);
         assert_eq!(batches.next(), Some(0));

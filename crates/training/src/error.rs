@@ -5,7 +5,7 @@ use std::{error::Error, path::PathBuf};
 use backend::device::{advice_on_memory, largest_tensor_bytes, on_the_cpu};
 use store::StoreError;
 
-use crate::{GroupError, Mistake};
+use crate::{GroupError, InvalidSetting};
 
 /// Training stopped.
 #[derive(Debug, thiserror::Error)]
@@ -28,7 +28,7 @@ pub enum TrainError {
     },
     /// A setting is out of range; nothing was started.
     #[error("`{}` is {}, and must be {}", .0.key, .0.value, .0.expected)]
-    Config(Mistake),
+    Config(InvalidSetting),
     /// A step was not given one loss for each sample.
     #[error("a part of {samples} samples came with {losses} losses instead of one for each")]
     Losses { losses: usize, samples: usize },

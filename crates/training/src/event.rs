@@ -91,7 +91,7 @@ pub enum Event {
         validation_seconds: Option<f64>,
         /// How fast this epoch was, and what took those seconds.
         #[serde(flatten)]
-        pace: Pace,
+        throughput: Throughput,
     },
     /// The model's answer to the same prompt in each epoch.
     Sample {
@@ -138,7 +138,7 @@ pub enum Event {
 
 impl Event {
     /// Whether it tells where a run is, and nothing of what it came to: for a display, not for a log.
-    pub fn is_of_a_moment(&self) -> bool {
+    pub fn is_transient(&self) -> bool {
         matches!(self, Self::Preparation { .. } | Self::Progress { .. } | Self::Validating)
     }
 }
@@ -161,13 +161,13 @@ pub struct StepReport {
     pub loss_scale: Option<f64>,
     /// How fast it went, and what took the time.
     #[serde(flatten)]
-    pub pace: Pace,
+    pub throughput: Throughput,
 }
 
-/// How fast training went over a span of steps, and what took the time, without
+/// How fast training went over an interval of steps, and what took the time, without
 /// [`Tuning`](crate::Tuning) where there were other steps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Pace {
+pub struct Throughput {
     /// Training samples per second.
     pub samples_per_second: f64,
     /// The share of the time spent waiting for data.
@@ -176,16 +176,16 @@ pub struct Pace {
     /// slowest one; none where there is only one process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub communication_wait: Option<f64>,
-    /// Shares of the rest; none on an asynchronous device, whose time shows only where something
+    /// PhaseShares of the rest; none on an asynchronous device, whose time shows only where something
     /// waits for it.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    pub computing: Option<Shares>,
+    pub computing: Option<PhaseShares>,
     /// The network's multiply-adds as a percentage of the device's peak, above 100 where a convolution
     /// needs fewer than by its definition; none without
     /// [`TrainerConfig::work`](crate::TrainerConfig::work).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub percent_of_peak: Option<f64>,
-    /// The device's memory in use at the end of the span, or on a CPU the process's; none where the
+    /// The device's memory in use at the end of the interval, or on a CPU the process's; none where the
     /// system does not say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<u64>,
@@ -193,7 +193,7 @@ pub struct Pace {
 
 /// The shares of the time spent computing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Shares {
+pub struct PhaseShares {
     /// From a batch to its losses, augmentation included.
     pub forward: f64,
     /// From the losses to the gradients.
@@ -228,7 +228,7 @@ pub struct Best {
     pub value: f64,
 }
 
-/// The error of an [`Observer`] or a [`Keeper`].
+/// The error of an [`Observer`] or a [`CheckpointStore`].
 pub type ObserverError = Box<dyn Error + Send + Sync>;
 
 /// Receives every [`Event`] of a run. A closure is one that keeps no checkpoints:
@@ -248,7 +248,7 @@ pub trait Observer {
     }
 
     /// What keeps the run's checkpoints; by default nothing does, and there are none.
-    fn keeper(&mut self) -> Option<&mut dyn Keeper> {
+    fn checkpoint_store(&mut self) -> Option<&mut dyn CheckpointStore> {
         None
     }
 }
@@ -268,12 +268,12 @@ impl<F: FnMut(&Event) -> Result<(), ObserverError>> Observer for F {
 
 /// Keeps the checkpoints of a run in a folder, and passes its events on to another observer.
 #[derive(Clone, Debug)]
-pub struct CheckpointsIn<O> {
+pub struct CheckpointDirectory<O> {
     folder: PathBuf,
     observer: O,
 }
 
-impl<O: Observer> CheckpointsIn<O> {
+impl<O: Observer> CheckpointDirectory<O> {
     /// - `folder`: that of the checkpoints alone; it need not exist
     /// - `observer`: hears of the run; `()` where nobody is to
     pub fn new(folder: impl Into<PathBuf>, observer: O) -> Self {
@@ -281,7 +281,7 @@ impl<O: Observer> CheckpointsIn<O> {
     }
 }
 
-impl<O: Observer> Observer for CheckpointsIn<O> {
+impl<O: Observer> Observer for CheckpointDirectory<O> {
     fn observe(&mut self, event: &Event) -> Result<(), ObserverError> {
         self.observer.observe(event)
     }
@@ -290,20 +290,20 @@ impl<O: Observer> Observer for CheckpointsIn<O> {
         self.observer.validates()
     }
 
-    fn keeper(&mut self) -> Option<&mut dyn Keeper> {
+    fn checkpoint_store(&mut self) -> Option<&mut dyn CheckpointStore> {
         Some(self)
     }
 }
 
-impl<O: Observer> Keeper for CheckpointsIn<O> {
+impl<O: Observer> CheckpointStore for CheckpointDirectory<O> {
     fn checkpoints(&self) -> PathBuf {
         self.folder.clone()
     }
 }
 
-/// Keeps a run, so that it can be resumed however it ended; [`CheckpointsIn`] is one that has a folder for
+/// Keeps a run, so that it can be resumed however it ended; [`CheckpointDirectory`] is one that has a folder for
 /// checkpoints and nothing else.
-pub trait Keeper {
+pub trait CheckpointStore {
     /// The directory of the checkpoints; it need not exist. It is for one trainer at a time, and any other
     /// is refused meanwhile.
     fn checkpoints(&self) -> PathBuf;
@@ -332,12 +332,12 @@ pub trait Keeper {
     /// none where it starts anew. Called once, before the first event.
     ///
     /// A directory of checkpoints that is there is locked by now; one that is not is created and locked only
-    /// afterwards, so that a keeper whose other files two runs may begin at once locks them itself.
+    /// afterwards, so that a store whose other files two runs may begin at once locks them itself.
     ///
     /// # Errors
     ///
     /// An error ends the run before its first step.
-    fn return_to(&mut self, _mark: Option<&serde_json::Value>) -> Result<(), ObserverError> {
+    fn rewind_to(&mut self, _mark: Option<&serde_json::Value>) -> Result<(), ObserverError> {
         Ok(())
     }
 }

@@ -56,7 +56,7 @@ impl<B: Backend> Gradients<B> {
         let device = loss.device();
         self.pack(loss, parameters, message);
         let start = Instant::now(); // now that the device has computed them
-        group.sum(message)?;
+        group.all_reduce(message)?;
         let seconds = start.elapsed().as_secs_f64();
         let (gradients, loss) = Self::unpack(message, parameters, &device);
         Ok((gradients, loss, seconds))

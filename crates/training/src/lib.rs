@@ -37,7 +37,7 @@
 //!
 //! Each epoch ends with [`Trainer::end_epoch`]: its closure returns what a validation measures of the
 //! model, or none. A loop that begins at [`Epoch::position`] can resume: where the observer keeps
-//! checkpoints, as [`CheckpointsIn`] does, [`Trainer::new`] continues from the newest one there.
+//! checkpoints, as [`CheckpointDirectory`] does, [`Trainer::new`] continues from the newest one there.
 //! [`Stop`] ends a run between two updates. [`Event::Warning`] is for the user, and so is
 //! [`TrainError::help`], which says what to do about an error.
 //!
@@ -87,14 +87,14 @@ mod error;
 mod event;
 
 pub use crate::{
-    check::Mistake,
+    check::InvalidSetting,
     checkpoint::{CheckpointConfig, newest_step},
     config::{ParameterGroup, TrainerConfig, Work},
     epoch::{Epoch, Stop},
     error::TrainError,
     event::{
-        Best, CheckpointsIn, EndStatus, Event, Keeper, Measured, Metrics, Observer, ObserverError,
-        Pace, Shares, StepReport,
+        Best, CheckpointDirectory, CheckpointStore, EndStatus, Event, Measured, Metrics, Observer,
+        ObserverError, PhaseShares, StepReport, Throughput,
     },
     group::{Group, GroupError},
     monitor::Monitor,

@@ -11,7 +11,7 @@ use burn::{
     tensor::{Bool, DType, Int, Tensor},
 };
 
-use crate::{Mistake, ParameterGroup, TrainError, TrainerConfig};
+use crate::{InvalidSetting, ParameterGroup, TrainError, TrainerConfig};
 
 /// What is known of a parameter besides its values.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,7 +56,7 @@ impl Parameter {
             parameters.iter().filter_map(|known| group_of(groups, &known.path)).collect();
         match (0..groups.len()).find(|index| !decides.contains(index)) {
             None => Ok(parameters),
-            Some(index) => Err(TrainError::Config(Mistake {
+            Some(index) => Err(TrainError::Config(InvalidSetting {
                 key: "prefix of a parameter group".to_owned(),
                 value: format!("`{}`", groups[index].prefix),
                 expected: "the path of a parameter or of a part of the model, of which no group before it \

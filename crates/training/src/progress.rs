@@ -1,4 +1,4 @@
-//! Training time, throughput and mean loss over a span of steps.
+//! Training time, throughput and mean loss over an interval of steps.
 
 use std::{
     cell::Cell,
@@ -8,7 +8,7 @@ use std::{
 use backend::Backend;
 use serde::{Deserialize, Serialize};
 
-use crate::{Pace, Shares, Work, lossless};
+use crate::{PhaseShares, Throughput, Work, lossless};
 
 /// The time spent training; it stands still during validation.
 #[derive(Debug, Default)]
@@ -44,12 +44,12 @@ impl Clock {
 
 /// When batches were waited for and arrived; shared by the trainer and the iterator over batches.
 #[derive(Debug, Default)]
-pub(crate) struct Handover {
+pub(crate) struct BatchTimer {
     waited: Cell<Duration>,
     came: Cell<Option<Instant>>, // none where the last batch's time was taken
 }
 
-impl Handover {
+impl BatchTimer {
     /// Waits for a batch, if there is another.
     pub(crate) fn wait<T>(&self, next: impl FnOnce() -> Option<T>) -> Option<T> {
         let start = Instant::now();
@@ -78,7 +78,7 @@ impl Handover {
 
 /// Seconds by what they were spent on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Spent {
+pub(crate) struct PhaseTimes {
     /// Waiting for data.
     pub(crate) waited: f64,
     /// From a batch to its losses.
@@ -91,7 +91,7 @@ pub(crate) struct Spent {
     pub(crate) communication: f64,
 }
 
-impl std::ops::AddAssign for Spent {
+impl std::ops::AddAssign for PhaseTimes {
     fn add_assign(&mut self, other: Self) {
         self.waited += other.waited;
         self.forward += other.forward;
@@ -117,7 +117,7 @@ impl Tuning {
         self.samples == 0
     }
 
-    /// The samples and seconds of the other updates of a span; of all where there are no others.
+    /// The samples and seconds of the other updates of an interval; of all where there are no others.
     pub fn left_out_of(self, samples: u64, seconds: f64) -> (u64, f64) {
         match samples.saturating_sub(self.samples) {
             0 => (samples, seconds),
@@ -133,10 +133,10 @@ impl std::ops::AddAssign for Tuning {
     }
 }
 
-/// Sums over a span of steps: a log interval, or an epoch.
+/// Sums over an interval of steps: a log interval, or an epoch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Span {
-    /// The clock's seconds when the span began.
+pub(crate) struct Interval {
+    /// The clock's seconds when the interval began.
     pub(crate) since: f64,
     pub(crate) samples: u64,
     #[serde(default)]
@@ -145,10 +145,10 @@ pub(crate) struct Span {
     pub(crate) loss_sum: f64,
     /// Without tuning.
     #[serde(flatten)]
-    pub(crate) spent: Spent,
+    pub(crate) spent: PhaseTimes,
 }
 
-impl Span {
+impl Interval {
     pub(crate) fn from(now: f64) -> Self {
         Self { since: now, ..Self::default() }
     }
@@ -169,22 +169,22 @@ impl Span {
     }
 
     /// The speed until `now`, and what took the time.
-    pub(crate) fn pace<B: Backend>(
+    pub(crate) fn throughput<B: Backend>(
         &self,
         now: f64,
         work: Option<Work>,
         device: &B::Device,
-    ) -> Pace {
+    ) -> Throughput {
         let (samples, seconds) = self.timed(now);
         let seconds = seconds.max(1e-9);
         let samples_per_second = samples as f64 / seconds;
         let communication = self.spent.communication;
-        let computing = B::IS_SYNCHRONOUS.then_some(Shares {
+        let computing = B::IS_SYNCHRONOUS.then_some(PhaseShares {
             forward: self.spent.forward / seconds,
             backward: self.spent.backward / seconds,
             update: self.spent.update / seconds,
         });
-        Pace {
+        Throughput {
             samples_per_second,
             data_wait: self.spent.waited / seconds,
             communication_wait: (communication > 0.0).then_some(communication / seconds),
@@ -203,50 +203,58 @@ mod tests {
 
     #[test]
     fn the_time_since_a_batch_counts_once() {
-        let handover = Handover::default();
-        assert_eq!(handover.take_since_batch(), 0.0);
-        assert!(!handover.holds_batch());
-        handover.wait(|| Some(()));
-        assert!(handover.holds_batch());
-        assert!(handover.take_since_batch() > 0.0);
-        assert_eq!(handover.take_since_batch(), 0.0);
-        handover.wait(|| None::<()>);
-        assert!(!handover.holds_batch());
-        assert!(handover.take_waited() > 0.0);
-        assert_eq!(handover.take_waited(), 0.0);
+        let batch_timer = BatchTimer::default();
+        assert_eq!(batch_timer.take_since_batch(), 0.0);
+        assert!(!batch_timer.holds_batch());
+        batch_timer.wait(|| Some(()));
+        assert!(batch_timer.holds_batch());
+        assert!(batch_timer.take_since_batch() > 0.0);
+        assert_eq!(batch_timer.take_since_batch(), 0.0);
+        batch_timer.wait(|| None::<()>);
+        assert!(!batch_timer.holds_batch());
+        assert!(batch_timer.take_waited() > 0.0);
+        assert_eq!(batch_timer.take_waited(), 0.0);
     }
 
-    fn pace_of(span: &Span, now: f64, work: Option<Work>) -> Pace {
-        span.pace::<Selected>(now, work, &Device::default())
+    fn throughput_of(interval: &Interval, now: f64, work: Option<Work>) -> Throughput {
+        interval.throughput::<Selected>(now, work, &Device::default())
     }
 
     #[test]
     fn a_pace_is_of_the_whole_span() {
-        let spent =
-            Spent { waited: 1.0, forward: 2.0, backward: 4.0, update: 0.5, communication: 2.5 };
+        let spent = PhaseTimes {
+            waited: 1.0,
+            forward: 2.0,
+            backward: 4.0,
+            update: 0.5,
+            communication: 2.5,
+        };
         let tuning = Tuning::default();
-        let span = Span { since: 10.0, samples: 300, tuning, loss_sum: 150.0, spent };
+        let interval = Interval { since: 10.0, samples: 300, tuning, loss_sum: 150.0, spent };
         let work = Work { multiply_adds_per_sample: 2e6, peak_per_second: 1e8 };
-        let pace = pace_of(&span, 20.0, Some(work));
-        assert_eq!((pace.samples_per_second, pace.data_wait), (30.0, 0.1));
-        assert_eq!((pace.communication_wait, pace.percent_of_peak), (Some(0.25), Some(60.0)));
-        if let Some(shares) = pace.computing {
+        let throughput = throughput_of(&interval, 20.0, Some(work));
+        assert_eq!((throughput.samples_per_second, throughput.data_wait), (30.0, 0.1));
+        assert_eq!(
+            (throughput.communication_wait, throughput.percent_of_peak),
+            (Some(0.25), Some(60.0))
+        );
+        if let Some(shares) = throughput.computing {
             assert_eq!((shares.forward, shares.backward, shares.update), (0.2, 0.4, 0.05));
         }
-        assert_eq!(pace_of(&span, 20.0, None).percent_of_peak, None);
+        assert_eq!(throughput_of(&interval, 20.0, None).percent_of_peak, None);
     }
 
     #[test]
     fn the_updates_that_tune_are_left_out_of_the_pace() {
         let tuning = Tuning { samples: 96, seconds: 9.0 };
-        let mut span = Span { since: 10.0, samples: 296, tuning, ..Span::default() };
+        let mut interval = Interval { since: 10.0, samples: 296, tuning, ..Interval::default() };
         assert_eq!(
-            (pace_of(&span, 20.0, None).samples_per_second, span.seconds(20.0)),
+            (throughput_of(&interval, 20.0, None).samples_per_second, interval.seconds(20.0)),
             (200.0, 1.0)
         );
-        span.samples = 96; // nothing else is known
+        interval.samples = 96; // nothing else is known
         assert_eq!(
-            (pace_of(&span, 22.0, None).samples_per_second, span.seconds(22.0)),
+            (throughput_of(&interval, 22.0, None).samples_per_second, interval.seconds(22.0)),
             (8.0, 12.0)
         );
     }

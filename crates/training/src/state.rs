@@ -17,7 +17,7 @@ use crate::{
     optimizer::Slots,
     parameters::Parameter,
     patience::Patience,
-    progress::{Span, Spent, Tuning},
+    progress::{Interval, PhaseTimes, Tuning},
     schedule::Plateau,
 };
 
@@ -79,8 +79,8 @@ pub(crate) struct Record {
     pub(crate) plateau: Plateau,
     pub(crate) early_stopping: Patience,
     /// Sums since the last log line, and since the epoch began.
-    pub(crate) interval: Span,
-    pub(crate) epoch: Span,
+    pub(crate) interval: Interval,
+    pub(crate) epoch: Interval,
     /// Seconds of training.
     pub(crate) seconds: f64,
     #[serde(default)]
@@ -112,13 +112,13 @@ impl Record {
         self.epochs_ended + usize::from(self.position > 0)
     }
 
-    /// Notes that the last update tuned, from one of the clock's seconds to another; a span may have begun
+    /// Notes that the last update tuned, from one of the clock's seconds to another; an interval may have begun
     /// between them.
     pub(crate) fn note_tuning(&mut self, from: f64, until: f64) {
         let samples = self.update_samples as u64;
         self.tuning += Tuning { samples, seconds: until - from };
-        for span in [&mut self.interval, &mut self.epoch] {
-            span.tuning += Tuning { samples, seconds: until - from.max(span.since) };
+        for interval in [&mut self.interval, &mut self.epoch] {
+            interval.tuning += Tuning { samples, seconds: until - from.max(interval.since) };
         }
     }
 
@@ -331,15 +331,15 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
     pub(crate) fn read_losses(&mut self) {
         let loss: f64 = self.interval_loss.clone().into_scalar().elem();
         self.interval_loss = self.interval_loss.zeros_like();
-        for span in [&mut self.record.interval, &mut self.record.epoch] {
-            span.loss_sum += loss;
+        for interval in [&mut self.record.interval, &mut self.record.epoch] {
+            interval.loss_sum += loss;
         }
     }
 
     /// Records the time spent on the steps since the last call.
-    pub(crate) fn spend(&mut self, spent: Spent) {
-        for span in [&mut self.record.interval, &mut self.record.epoch] {
-            span.spent += spent;
+    pub(crate) fn spend(&mut self, spent: PhaseTimes) {
+        for interval in [&mut self.record.interval, &mut self.record.epoch] {
+            interval.spent += spent;
         }
     }
 

@@ -115,7 +115,7 @@ impl Work for Train {
         }
         let mut heard = Heard::default();
         self.train(self.job.compared.max(1), &every_step, &mut heard)?;
-        if !self.group.leads() {
+        if !self.group.is_rank_zero() {
             return Ok(Ready::default());
         }
         let first = heard.first_step.context("the recipe made no step")?;
@@ -135,7 +135,7 @@ impl Work for Train {
         };
         let mut heard = Heard { watches_memory: self.job.watches_memory, ..Heard::default() };
         let summary = self.train(steps, &more, &mut heard)?;
-        if !self.group.leads() {
+        if !self.group.is_rank_zero() {
             return Ok(Measured::default()); // the first process hears of the run, and measures it
         }
         let (units, seconds) = match self.job.unit {
@@ -209,7 +209,7 @@ impl Observer for Heard {
                 }
             }
             Event::Start { .. } => self.began = Some(Instant::now()),
-            Event::Epoch { pace, validation, step, seconds, .. } => {
+            Event::Epoch { throughput, validation, step, seconds, .. } => {
                 if !(0..WARM).contains(&self.steps) {
                     self.epochs.push(*seconds);
                 }
@@ -218,8 +218,8 @@ impl Observer for Heard {
                     self.device_memory =
                         self.device_memory.max(Selected::memory_in_use(&Device::default()));
                 }
-                self.waits.push(pace.data_wait);
-                self.communication_waits.extend(pace.communication_wait);
+                self.waits.push(throughput.data_wait);
+                self.communication_waits.extend(throughput.communication_wait);
                 let accuracy = validation.as_ref().and_then(|found| found.get("accuracy"));
                 if let (Some((goal, stop)), Some(accuracy)) = (&self.goal, accuracy)
                     && accuracy >= goal

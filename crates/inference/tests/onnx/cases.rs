@@ -13,9 +13,9 @@ use data::{
 };
 use inference::{Description, Preprocessing};
 use models::{
-    Architecture, CnnConfig, FeatureEmbedding, HeadConfig, Initializer, Law, MlpConfig, Positions,
-    ResNetConfig, Shortcut, SimpleNetConfig, TextLstmConfig, VggClassifierConfig, VggConfig,
-    weights,
+    Architecture, CnnConfig, FeatureEmbedding, HeadConfig, Initialization, Initializer, MlpConfig,
+    Positions, ResNetConfig, Shortcut, SimpleNetConfig, TextLstmConfig, VggClassifierConfig,
+    VggConfig, weights,
 };
 use store::StoredTensor;
 
@@ -54,9 +54,9 @@ pub(crate) fn all() -> Vec<Case> {
         image("resnet-convolution", resnet(8, Shortcut::Convolution), [3, 12, 12]),
         vgg("vgg", false, vec![16]),
         vgg("vgg-norm", true, Vec::new()),
-        text("lstm-last", 1, Positions::Last, Law::Keras),
-        text("lstm-all", 2, Positions::All, Law::Pytorch),
-        text("lstm-none", 0, Positions::Last, Law::Keras),
+        text("lstm-last", 1, Positions::Last, Initialization::Keras),
+        text("lstm-all", 2, Positions::All, Initialization::Pytorch),
+        text("lstm-none", 0, Positions::Last, Initialization::Keras),
         words("lstm-words"),
     ]
 }
@@ -158,7 +158,12 @@ fn vgg(name: &'static str, batch_norm: bool, hidden: Vec<usize>) -> Case {
     image(name, Architecture::Vgg(VggClassifierConfig { features, head }), [3, 10, 10])
 }
 
-fn text(name: &'static str, layers: usize, predict: Positions, initialization: Law) -> Case {
+fn text(
+    name: &'static str,
+    layers: usize,
+    predict: Positions,
+    initialization: Initialization,
+) -> Case {
     let vocabulary = 9;
     let config = TextLstmConfig {
         vocabulary,
@@ -175,7 +180,7 @@ fn text(name: &'static str, layers: usize, predict: Positions, initialization: L
 }
 
 fn words(name: &'static str) -> Case {
-    let mut case = text(name, 1, Positions::Last, Law::Keras);
+    let mut case = text(name, 1, Positions::Last, Initialization::Keras);
     let words = Vocabulary::words("a b c d e f g h", 9).unwrap();
     case.description.preprocessing = Preprocessing::Text(words);
     case

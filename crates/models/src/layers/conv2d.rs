@@ -9,7 +9,7 @@ use burn::{
     tensor::Tensor,
 };
 
-use crate::initialization::{Initializer, Law};
+use crate::initialization::{Initialization, Initializer};
 
 /// The sizes of a [`Conv2d`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,12 +46,16 @@ impl Conv2dConfig {
     }
 
     /// The layer with its initial weights.
-    pub fn build<B: Backend>(&self, initializer: &Initializer<B>, law: Law) -> Conv2d<B> {
+    pub fn build<B: Backend>(
+        &self,
+        initializer: &Initializer<B>,
+        initialization: Initialization,
+    ) -> Conv2d<B> {
         let Self { inputs, outputs, kernel: [height, width], stride, padding, bias } = *self;
         let fan_in = inputs.saturating_mul(height * width);
-        let bias = bias.then(|| initializer.bias(law, outputs, fan_in));
+        let bias = bias.then(|| initializer.bias(initialization, outputs, fan_in));
         Conv2d {
-            weight: initializer.weight(law, [outputs, inputs, height, width]),
+            weight: initializer.weight(initialization, [outputs, inputs, height, width]),
             bias,
             options: Conv2dOptions { stride, padding, ..Conv2dOptions::default() },
         }
@@ -108,7 +112,8 @@ mod tests {
             bias: false,
             ..Conv2dConfig::square(1, 1, 1)
         };
-        let mut layer = config.build(&Initializer::<Selected>::blank(&device), Law::Pytorch);
+        let mut layer =
+            config.build(&Initializer::<Selected>::blank(&device), Initialization::Pytorch);
         assert_eq!(layer.weight.lazy_shape().to_vec(), [1, 1, 1, 3]);
         layer.weight = Param::from_tensor(Tensor::from_floats([[[[1.0, 10.0, 100.0]]]], &device));
         let input = [[1.0, 2.0, 3.0], [7.0, 7.0, 7.0], [4.0, 5.0, 6.0]];

@@ -6,7 +6,7 @@ use burn::{
     tensor::{Int, Tensor},
 };
 
-use crate::initialization::{Initializer, Law};
+use crate::initialization::{Initialization, Initializer};
 
 /// A learnt vector for each token.
 #[derive(Module, Debug)]
@@ -17,11 +17,18 @@ pub struct Embedding<B: Backend> {
 
 impl<B: Backend> Embedding<B> {
     /// A table with its initial values.
-    pub fn new(initializer: &Initializer<B>, law: Law, entries: usize, width: usize) -> Self {
+    pub fn new(
+        initializer: &Initializer<B>,
+        initialization: Initialization,
+        entries: usize,
+        width: usize,
+    ) -> Self {
         let shape = [entries, width];
-        let weight = match law {
-            Law::Pytorch | Law::He => initializer.normal("weight", shape, 1.0),
-            Law::Keras => initializer.uniform("weight", shape, 0.05),
+        let weight = match initialization {
+            Initialization::Pytorch | Initialization::He => {
+                initializer.normal("weight", shape, 1.0)
+            }
+            Initialization::Keras => initializer.uniform("weight", shape, 0.05),
         };
         Self { weight }
     }

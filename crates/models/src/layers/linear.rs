@@ -6,7 +6,7 @@ use burn::{
     tensor::Tensor,
 };
 
-use crate::initialization::{Initializer, Law};
+use crate::initialization::{Initialization, Initializer};
 
 /// A dense layer: `input * weight + bias`.
 #[derive(Module, Debug)]
@@ -19,10 +19,15 @@ pub struct Linear<B: Backend> {
 
 impl<B: Backend> Linear<B> {
     /// A layer with its initial weights.
-    pub fn new(initializer: &Initializer<B>, law: Law, inputs: usize, outputs: usize) -> Self {
+    pub fn new(
+        initializer: &Initializer<B>,
+        initialization: Initialization,
+        inputs: usize,
+        outputs: usize,
+    ) -> Self {
         Self {
-            weight: initializer.dense_weight(law, inputs, outputs),
-            bias: initializer.bias(law, outputs, inputs),
+            weight: initializer.dense_weight(initialization, inputs, outputs),
+            bias: initializer.bias(initialization, outputs, inputs),
         }
     }
 

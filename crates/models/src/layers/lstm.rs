@@ -9,7 +9,7 @@ use burn::{
     tensor::Tensor,
 };
 
-use crate::initialization::{Initializer, Law, glorot};
+use crate::initialization::{Initialization, Initializer, glorot};
 
 /// One LSTM layer, with PyTorch's names and layout: four gates (input, forget, cell, output)
 /// stacked.
@@ -28,10 +28,15 @@ pub struct Lstm<B: Backend> {
 
 impl<B: Backend> Lstm<B> {
     /// A layer with its initial weights.
-    pub fn new(initializer: &Initializer<B>, law: Law, inputs: usize, hidden: usize) -> Self {
+    pub fn new(
+        initializer: &Initializer<B>,
+        initialization: Initialization,
+        inputs: usize,
+        hidden: usize,
+    ) -> Self {
         let gates = hidden.saturating_mul(4);
-        match law {
-            Law::Pytorch | Law::He => {
+        match initialization {
+            Initialization::Pytorch | Initialization::He => {
                 let bound = 1.0 / (hidden.max(1) as f64).sqrt();
                 let bias = |name| initializer.uniform(name, [gates], bound);
                 let weight = |name, inputs| initializer.uniform(name, [gates, inputs], bound);
@@ -42,7 +47,7 @@ impl<B: Backend> Lstm<B> {
                     bias_hh: Some(bias("bias_hh")),
                 }
             }
-            Law::Keras => {
+            Initialization::Keras => {
                 let bound = glorot(inputs as f64, gates as f64);
                 let of_forget_gate = |unit: usize| if unit / hidden == 1 { 1.0 } else { 0.0 };
                 Self {

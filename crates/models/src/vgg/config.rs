@@ -4,7 +4,7 @@ use backend::Backend;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ArchitectureError, Initializer, Law,
+    ArchitectureError, Initialization, Initializer,
     layers::{
         BatchNorm2d, Conv2dConfig,
         sequence::{Parameterless, Stage},
@@ -90,7 +90,7 @@ impl VggConfig {
                 let at = |index: usize| initializer.at(&index.to_string());
                 let conv =
                     Conv2dConfig { padding: [1; 2], ..Conv2dConfig::square(3, inputs, outputs) };
-                features.push(Stage::Conv(conv.build(&at(features.len()), Law::He)));
+                features.push(Stage::Conv(conv.build(&at(features.len()), Initialization::He)));
                 if self.batch_norm {
                     let norm = BatchNorm2d::new(&at(features.len()), outputs);
                     features.push(Stage::Norm(norm));

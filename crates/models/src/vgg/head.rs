@@ -5,7 +5,7 @@ use burn::{module::Module, tensor::Tensor};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ArchitectureError, Initializer, Law, Pass,
+    ArchitectureError, Initialization, Initializer, Pass,
     layers::{Dropout, Linear},
 };
 
@@ -55,7 +55,12 @@ impl HeadConfig {
                 classifier.extend([None, None]); // ReLU and dropout
             }
             let initializer = initializer.at(&classifier.len().to_string());
-            classifier.push(Some(Linear::new(&initializer, Law::Keras, inputs, outputs)));
+            classifier.push(Some(Linear::new(
+                &initializer,
+                Initialization::Keras,
+                inputs,
+                outputs,
+            )));
             inputs = outputs;
         }
         Head { classifier, dropout: Dropout::new(self.dropout) }

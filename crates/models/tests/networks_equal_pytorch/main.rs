@@ -7,8 +7,8 @@
 mod golden;
 
 use models::{
-    CnnConfig, HeadConfig, Law, MlpConfig, Positions, ResNetConfig, Shortcut, SimpleNetConfig,
-    TextLstmConfig, VggClassifierConfig, VggConfig,
+    CnnConfig, HeadConfig, Initialization, MlpConfig, Positions, ResNetConfig, Shortcut,
+    SimpleNetConfig, TextLstmConfig, VggClassifierConfig, VggConfig,
 };
 
 use crate::golden::{Golden, device};
@@ -51,8 +51,8 @@ fn the_residual_networks_are_pytorchs() {
 #[test]
 fn the_text_generators_are_pytorchs() {
     for (fixture, layers, predict, initialization) in [
-        ("lstm_keras", 1, Positions::Last, Law::Keras),
-        ("lstm_pytorch", 2, Positions::All, Law::Pytorch),
+        ("lstm_keras", 1, Positions::Last, Initialization::Keras),
+        ("lstm_pytorch", 2, Positions::All, Initialization::Pytorch),
     ] {
         let config = TextLstmConfig {
             vocabulary: 13,

@@ -44,7 +44,7 @@ use crate::{ExitCode, Failure, cache_folder::cache_folder};
 /// Runs the program on the arguments of the process.
 pub fn main() -> process::ExitCode {
     let began = Instant::now();
-    let group = match Group::of_launcher() {
+    let group = match Group::from_launcher() {
         Ok(group) => group,
         Err(error) => return fail(&Failure::from(error), &Group::alone()),
     };
@@ -52,7 +52,8 @@ pub fn main() -> process::ExitCode {
         Ok(arguments) => arguments,
         Err(error) if !error.use_stderr() => {
             // Help and version, which clap colours on a terminal only.
-            let printed = if group.leads() { output::written(error.print()) } else { Ok(()) };
+            let printed =
+                if group.is_rank_zero() { output::written(error.print()) } else { Ok(()) };
             return match printed {
                 Ok(()) => process::ExitCode::SUCCESS,
                 Err(failure) => fail(&failure, &group),
@@ -69,7 +70,7 @@ pub fn main() -> process::ExitCode {
                 env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
             let failure = arguments::misuse(&error, &words);
             let json = words.iter().any(|word| word == "--json");
-            Output::new(json, !group.leads()).failure(&failure);
+            Output::new(json, !group.is_rank_zero()).failure(&failure);
             return fail(&failure, &group);
         }
     };
@@ -78,7 +79,7 @@ pub fn main() -> process::ExitCode {
     if let Some(folder) = cache_folder() {
         backend::device::keep_kernels_in(folder.join("kernels"));
     }
-    let output = Output::new(arguments.common.json, !group.leads());
+    let output = Output::new(arguments.common.json, !group.is_rank_zero());
     let ended = panics::told(|| {
         let ended = run(arguments, &output, began, &group);
         signals::run_has_ended();
@@ -90,7 +91,7 @@ pub fn main() -> process::ExitCode {
             }
         })?;
         // So that no rank succeeds where another fails on its last file.
-        Ok(group.meet()?)
+        Ok(group.barrier()?)
     });
     // The last handle of the group is dropped with this function, which ends MPI.
     backend::set_sum_over_processes(None);
@@ -155,7 +156,7 @@ fn fail(failure: &Failure, group: &Group) -> process::ExitCode {
     let exit_code = failure.exit_code as u8;
     group.fail(exit_code, || {
         output::print_failure(failure);
-        if !group.leads() {
+        if !group.is_rank_zero() {
             let Share { rank, of } = group.share();
             output::print_note(&format!("this is the error of rank {rank} of {of}"));
         }

@@ -35,7 +35,7 @@ pub(super) fn of_first(group: &Group, directory: PathBuf) -> Result<PathBuf, Fai
         return Ok(directory);
     }
     let chosen = group.broadcast(directory.to_string_lossy().into_owned().into_bytes())?;
-    if group.leads() {
+    if group.is_rank_zero() {
         return Ok(directory); // which need not be Unicode; the others only name it
     }
     Ok(PathBuf::from(String::from_utf8_lossy(&chosen).into_owned()))

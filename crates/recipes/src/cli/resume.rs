@@ -57,13 +57,13 @@ pub(super) fn run(
     let directory = &arguments.run;
     let layers = layers(directory, &arguments.settings, group)?;
     let recipe = registry::find(layers[0].recipe_name()?)?;
-    let looks = group.leads() && arguments.settings.is_empty();
+    let looks = group.is_rank_zero() && arguments.settings.is_empty();
     let record = if looks { Record::read(directory)? } else { Record::default() };
     if is_finished(directory, &record, group)? {
         return tell_finished(directory, record, output);
     }
     let (mut finished, mut exported) = (None, None);
-    if group.leads() {
+    if group.is_rank_zero() {
         exported = has_exports(directory).then(|| model_hash(directory));
         refuse_if_in_use(directory)?; // before anything is read that takes its time
         let sets = SettingsLayer::sets(&arguments.settings);
@@ -77,7 +77,7 @@ pub(super) fn run(
     check_alike(group, &layers)?;
     let mut console = Console::new(progress);
     let start = Start {
-        interrupt: stop_on_signals(group.leads())?,
+        interrupt: stop_on_signals(group.is_rank_zero())?,
         resumes: true,
         began,
         group: group.clone(),
@@ -87,12 +87,12 @@ pub(super) fn run(
         .map_err(|failure| if console.has_begun() { failure } else { or_moved(directory, failure) })
         .map_err(|failure| or_resume(failure, directory, &console))
         .map_err(|failure| or_anew(failure, directory));
-    if group.leads() {
+    if group.is_rank_zero() {
         write_at_the_end(directory, &ended, &mut console);
     }
     tell_interruption(&ended, directory, output);
     let ended = Ended::of(ended?, directory);
-    if group.leads() {
+    if group.is_rank_zero() {
         if exported.is_some_and(|exported| exported != model_hash(directory)) {
             EXPORTS.iter().for_each(|(file, format)| note_outdated(directory, file, format));
         }
@@ -123,10 +123,10 @@ fn layers(
     settings: &[String],
     group: &Group,
 ) -> Result<Vec<SettingsLayer>, Failure> {
-    let config = if group.leads() { config_of(directory)? } else { String::new() };
+    let config = if group.is_rank_zero() { config_of(directory)? } else { String::new() };
     let config = group.broadcast(config.into_bytes())?;
     let layer = paths::document(directory, &String::from_utf8(config).expect("it was text"));
-    let moved = if group.leads() { paths::moved(directory, &layer) } else { Vec::new() };
+    let moved = if group.is_rank_zero() { paths::moved(directory, &layer) } else { Vec::new() };
     let moved = group.broadcast(serde_json::to_vec(&moved).expect("texts have a form in JSON"))?;
     let moved: Vec<_> = serde_json::from_slice(&moved).expect("they were written above");
     let mut layers = vec![layer];

@@ -72,24 +72,24 @@ pub(super) fn run(
     let mut console = Console::new(progress);
     // The first process chooses the directory, before anything is read that takes its time.
     let reserved = match &arguments.run_dir {
-        None if group.leads() => Some(Reserved::below(Path::new("runs"), recipe.name)?),
+        None if group.is_rank_zero() => Some(Reserved::below(Path::new("runs"), recipe.name)?),
         _ => None,
     };
     let named = arguments.run_dir.clone().unwrap_or_default();
     let directory = reserved.as_ref().map_or(named, |reserved| reserved.path.clone());
-    if group.leads() {
+    if group.is_rank_zero() {
         refuse_if_used(&directory)?;
     }
     let directory = of_first(group, directory)?;
     let start = Start {
-        interrupt: stop_on_signals(group.leads())?,
+        interrupt: stop_on_signals(group.is_rank_zero())?,
         began,
         group: group.clone(),
         ..Start::new(directory.clone(), &mut console)
     };
     let ended = caught(|| (recipe.train)(layers, start))
         .map_err(|failure| or_resume(failure, &directory, &console));
-    if group.leads() {
+    if group.is_rank_zero() {
         report::write_at_the_end(&directory, &ended, &mut console);
     }
     let is_default = arguments.recipe.is_none();

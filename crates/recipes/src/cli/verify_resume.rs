@@ -38,7 +38,7 @@ pub(super) fn run(
     let (recipe, layers) = recipe_and_layers(&arguments.recipe, &arguments.settings)?;
     check_alike(group, &layers)?;
     let mut console = Console::new(progress);
-    let interrupt = stop_on_signals(group.leads())?;
+    let interrupt = stop_on_signals(group.is_rank_zero())?;
     let runs = Runs { recipe, layers: &layers, steps: arguments.steps, interrupt, group };
     let check = runs.verify(&mut |task, done, of| console.on_preparation(task, done, of))?;
     let printed = output.result(&check, |check| describe(check, arguments.steps));

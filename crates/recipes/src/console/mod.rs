@@ -11,7 +11,7 @@ use std::{
 
 use backend::{Backend, Selected};
 use indicatif::ProgressBar;
-use training::{Event, Metrics, Observer, Pace, StepReport, TUNING_UPDATES};
+use training::{Event, Metrics, Observer, StepReport, TUNING_UPDATES, Throughput};
 
 use self::bar::{bar, bar_style, fitting, preparation_bar, room, width};
 use crate::{
@@ -143,7 +143,7 @@ impl Console {
     /// `step 2500/12500, loss 0.6123, learning rate 0.001, gradient norm 0.21, 652,000 samples/s, 12 % of
     /// peak, 85 MB, data wait 0 %, 0.2 s elapsed, 0.8 s left`
     fn status(&self, last: StepReport) -> String {
-        let StepReport { step, loss, learning_rate, gradient_norm, pace, .. } = last;
+        let StepReport { step, loss, learning_rate, gradient_norm, throughput, .. } = last;
         format!(
             "step {step}/{}, loss {}{}, learning rate {}, gradient norm {}, {}, \
              data wait {:.0} %{}, {}",
@@ -152,9 +152,10 @@ impl Console {
             self.validation.as_ref().map(describe).unwrap_or_default(),
             significant(learning_rate, 2),
             significant(gradient_norm, 2),
-            speed(pace),
-            pace.data_wait * 100.0,
-            pace.communication_wait
+            speed(throughput),
+            throughput.data_wait * 100.0,
+            throughput
+                .communication_wait
                 .map(|share| format!(", communication wait {:.0} %", share * 100.0))
                 .unwrap_or_default(),
             self.times(step),
@@ -264,7 +265,7 @@ impl Console {
         let epoch = format!("epoch {epoch}/{}", self.epochs);
         let Some(last) = self.last_step else { return epoch };
         let validation = self.validation.as_ref().map(describe).unwrap_or_default();
-        format!("{epoch}, loss {}{validation}, {}", rounded(last.loss), speed(last.pace))
+        format!("{epoch}, loss {}{validation}, {}", rounded(last.loss), speed(last.throughput))
     }
 
     /// A line for the epoch: in a pipe for each, above a bar of many epochs at most one a second, and the
@@ -390,11 +391,11 @@ fn describe(metrics: &Metrics) -> String {
 }
 
 /// `652,000 samples/s, 12 % of peak, 85 MB`, as far as known
-fn speed(pace: Pace) -> String {
-    let peak = pace.percent_of_peak.map(|percent| format!(", {percent:.0} % of peak"));
-    let memory = pace.memory_bytes.map(|bytes| format!(", {}", size(bytes as f64)));
+fn speed(throughput: Throughput) -> String {
+    let peak = throughput.percent_of_peak.map(|percent| format!(", {percent:.0} % of peak"));
+    let memory = throughput.memory_bytes.map(|bytes| format!(", {}", size(bytes as f64)));
     let [peak, memory] = [peak, memory].map(Option::unwrap_or_default);
-    format!("{} samples/s{peak}{memory}", rate(pace.samples_per_second))
+    format!("{} samples/s{peak}{memory}", rate(throughput.samples_per_second))
 }
 
 /// Text whose control characters are escaped, since names of files and classes may have any; its
@@ -451,7 +452,7 @@ mod tests {
             learning_rate: 0.1,
             seconds: 1.0,
             validation_seconds: Some(0.01),
-            pace: Pace::default(),
+            throughput: Throughput::default(),
         };
         hear(&mut console, &epoch);
         assert_eq!((bar.position(), bar.message()), (10, message.clone()));
@@ -465,13 +466,14 @@ mod tests {
     fn a_narrow_terminal_gets_whole_fields() {
         let mut console = Console::with_view(View::Quiet);
         (console.steps, console.epochs) = (12_500, 500);
-        let pace = Pace {
+        let throughput = Throughput {
             samples_per_second: 652_000.0,
             percent_of_peak: Some(12.0),
             memory_bytes: Some(85_000_000),
-            ..Pace::default()
+            ..Throughput::default()
         };
-        let report = StepReport { epoch: 7, step: 175, loss: 0.5326, pace, ..Default::default() };
+        let report =
+            StepReport { epoch: 7, step: 175, loss: 0.5326, throughput, ..Default::default() };
         console.last_step = Some(report);
         let fields = console.fields(7);
         assert_eq!(fitting(&fields, room(120, 12_500)), fields);

@@ -46,7 +46,8 @@ pub(crate) struct SavedState {
     /// Whether the best epoch's model was kept.
     keep_best: bool,
     /// As in [`TrainerConfig`].
-    rests_on: BTreeMap<String, String>,
+    #[serde(rename = "rests_on")]
+    fingerprints: BTreeMap<String, String>,
     /// Those on which an update depends, by name.
     settings: BTreeMap<String, serde_json::Value>,
     /// Sums on the device, which are f32 and therefore exact as f64.
@@ -59,7 +60,7 @@ pub(crate) struct SavedState {
     /// Where losses are scaled.
     #[serde(skip_serializing_if = "Option::is_none")]
     loss_scale: Option<[f64; 2]>,
-    /// What [`Keeper::mark`](crate::Keeper::mark) returned.
+    /// What [`CheckpointStore::mark`](crate::CheckpointStore::mark) returned.
     pub(crate) mark: serde_json::Value,
 }
 
@@ -77,7 +78,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
             } else {
                 Vec::new()
             };
-            let all = group.concatenate(rows)?;
+            let all = group.all_gather(rows)?;
             let shape = vec![all.len() / width.max(1), width];
             let tensor = StoredTensor::new(shape, all).expect("the rows are of one width");
             Ok((name.clone(), tensor))
@@ -125,7 +126,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
                 record: self.record.clone(),
                 steps_per_epoch: config.steps_per_epoch,
                 keep_best: config.keep_best,
-                rests_on: config.rests_on.clone(),
+                fingerprints: config.fingerprints.clone(),
                 settings: config.of_updates(),
                 interval_loss: self.interval_loss.clone().into_scalar().elem(),
                 update_loss: self.update_loss.clone().into_scalar().elem(),
@@ -216,9 +217,9 @@ impl SavedState {
 
     /// Checks that the run continues as it began.
     fn check(&self, config: &TrainerConfig) -> Result<(), String> {
-        let names = self.rests_on.keys().chain(config.rests_on.keys());
+        let names = self.fingerprints.keys().chain(config.fingerprints.keys());
         for name in names {
-            if self.rests_on.get(name) != config.rests_on.get(name) {
+            if self.fingerprints.get(name) != config.fingerprints.get(name) {
                 return Err(format!("{name} have changed since it began"));
             }
         }

@@ -53,7 +53,7 @@ pub(crate) use self::{
 /// each epoch and every five minutes, and the two newest. One is always written when a run ends or is
 /// interrupted.
 ///
-/// A checkpoint is a directory `step-N` in that of the [`Keeper`](crate::Keeper), which is whole or
+/// A checkpoint is a directory `step-N` in that of the [`CheckpointStore`](crate::CheckpointStore), which is whole or
 /// absent, even where a write fails or the power does. It is read back before an older one is removed.
 /// A run resumes from the newest that is not damaged, bit for bit as if it had never stopped.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -124,7 +124,7 @@ impl Group {
     /// # Errors
     ///
     /// [`GroupError::WithoutMpi`] and [`GroupError::Unusable`].
-    pub fn of_launcher() -> Result<Self, GroupError> {
+    pub fn from_launcher() -> Result<Self, GroupError> {
         match launched_processes() {
             1 => Ok(Self::alone()),
             processes => Self::of_several(processes),
@@ -160,7 +160,7 @@ impl Group {
     }
 
     /// Whether this is the process that writes and prints.
-    pub fn leads(&self) -> bool {
+    pub fn is_rank_zero(&self) -> bool {
         self.share().rank == 0
     }
 
@@ -223,7 +223,7 @@ impl Group {
         if interrupted {
             self.ask_to_stop();
         }
-        self.meet()?;
+        self.barrier()?;
         Ok(interrupted || self.stops())
     }
 
@@ -242,7 +242,7 @@ impl Group {
     /// # Errors
     ///
     /// [`GroupError::Another`], as for every collective operation.
-    pub fn meet(&self) -> Result<(), GroupError> {
+    pub fn barrier(&self) -> Result<(), GroupError> {
         self.together(|_| ())
     }
 
@@ -257,11 +257,11 @@ impl Group {
     ) -> Result<T, E> {
         let is_first = self.on_host().rank == 0;
         if !is_first {
-            self.meet()?;
+            self.barrier()?;
         }
         let done = act()?;
         if is_first {
-            self.meet()?;
+            self.barrier()?;
         }
         Ok(done)
     }
@@ -274,7 +274,7 @@ impl Group {
     /// # Errors
     ///
     /// As [`meet`](Self::meet).
-    pub(crate) fn sum(&self, values: &mut [f32]) -> Result<(), GroupError> {
+    pub(crate) fn all_reduce(&self, values: &mut [f32]) -> Result<(), GroupError> {
         if values.is_empty() {
             return Ok(());
         }
@@ -303,7 +303,7 @@ impl Group {
     /// # Errors
     ///
     /// As [`meet`](Self::meet).
-    pub fn sum_f64(&self, values: &mut [f64]) -> Result<(), GroupError> {
+    pub fn all_reduce_f64(&self, values: &mut [f64]) -> Result<(), GroupError> {
         let of = self.share().of;
         self.together(|processes| {
             let mut joined = vec![0.0; values.len() * of];
@@ -319,7 +319,7 @@ impl Group {
     /// # Errors
     ///
     /// As [`meet`](Self::meet).
-    pub fn concatenate(&self, values: Vec<f32>) -> Result<Vec<f32>, GroupError> {
+    pub fn all_gather(&self, values: Vec<f32>) -> Result<Vec<f32>, GroupError> {
         if !self.is_shared() {
             return Ok(values);
         }

@@ -92,8 +92,8 @@ fn sums_are_those_of_all_ranks_however_many_values_there_are() {
             let mut values: Vec<f32> =
                 (0..length).map(|index| (10 * index + rank) as f32).collect();
             let mut wide: Vec<f64> = values.iter().map(|&value| f64::from(value)).collect();
-            group.sum(&mut values).unwrap();
-            group.sum_f64(&mut wide).unwrap();
+            group.all_reduce(&mut values).unwrap();
+            group.all_reduce_f64(&mut wide).unwrap();
             (values, wide)
         });
         let expected: Vec<f64> = (0..length).map(|index| (30 * index + 3) as f64).collect();
@@ -109,7 +109,7 @@ fn what_ranks_have_is_joined_in_their_order() {
     let joined = of_three(|group| {
         let rank = group.share().rank;
         let own = vec![rank as f32; rank]; // the first has nothing
-        (group.concatenate(own).unwrap(), group.broadcast(vec![rank as u8 + 7]).unwrap())
+        (group.all_gather(own).unwrap(), group.broadcast(vec![rank as u8 + 7]).unwrap())
     });
     assert_eq!(joined, vec![(vec![1.0, 2.0, 2.0], vec![7]); 3]);
 }
@@ -134,14 +134,14 @@ fn all_agree_to_stop_and_to_save_after_the_same_operation() {
                 (3, 2) => group.ask_to_stop(),
                 _ => {}
             }
-            group.meet().unwrap();
+            group.barrier().unwrap();
             agreed.push([group.saves(), group.stops()]);
             if group.saves() {
                 group.has_saved();
             }
         }
         group.begin();
-        group.meet().unwrap();
+        group.barrier().unwrap();
         agreed.push([group.saves(), group.stops()]);
         agreed
     });
@@ -156,9 +156,9 @@ fn a_rank_that_fails_ends_the_others_with_its_exit_code() {
             let mut told = false;
             group.fail(3, || told = true);
             assert!(told);
-            return group.meet();
+            return group.barrier();
         }
-        let ended = group.meet();
+        let ended = group.barrier();
         group.fail(1, || panic!("rank 1 tells"));
         ended
     });

@@ -22,7 +22,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         let group = self.config.group.clone();
         group.begin();
         let text = |value| serde_json::to_string(&value).expect("plain data has a form in JSON");
-        let data = json!([self.config.steps_per_epoch, self.config.rests_on]);
+        let data = json!([self.config.steps_per_epoch, self.config.fingerprints]);
         group.check_same("other data", &text(data))?;
         group.check_same("other settings", &text(json!(self.config.of_updates())))?;
 
@@ -36,8 +36,8 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         let found = Contents::of_first(found, &group)?;
         let mark = found.as_ref().map(|contents| contents.state.mark.clone());
         // First, since a network or data that differ may only follow from a setting that does.
-        if let (Some(keeper), Some(mark)) = (self.observer.keeper(), &mark) {
-            keeper.check(mark).map_err(TrainError::Observer)?;
+        if let (Some(store), Some(mark)) = (self.observer.checkpoint_store(), &mark) {
+            store.check(mark).map_err(TrainError::Observer)?;
         }
         if let Some(reason) = newest.difference {
             return Err(TrainError::OtherRun { path: path.unwrap_or_default(), reason });
@@ -51,8 +51,8 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
             }
         }
         self.state.record.check_end(&self.config)?;
-        if let Some(keeper) = self.observer.keeper() {
-            keeper.return_to(mark.as_ref()).map_err(TrainError::Observer)?;
+        if let Some(store) = self.observer.checkpoint_store() {
+            store.rewind_to(mark.as_ref()).map_err(TrainError::Observer)?;
         }
         if let Some(shelf) = &mut self.shelf {
             shelf.create()?; // rather than fail after an epoch's work
@@ -103,8 +103,8 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
 
     /// Opens the observer's checkpoints, if it keeps any.
     fn open_shelf(&mut self) -> Result<Newest, TrainError> {
-        let Some(keeper) = self.observer.keeper() else { return Ok(Newest::default()) };
-        let directory = keeper.checkpoints();
+        let Some(store) = self.observer.checkpoint_store() else { return Ok(Newest::default()) };
+        let directory = store.checkpoints();
         let config = self.config.checkpoint.clone();
         let steps_per_epoch = self.config.length().steps_per_epoch;
         let mut shelf = Shelf::open(directory, config, steps_per_epoch, &self.parameters)?;
@@ -153,7 +153,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         self.check_finite()?;
         // Of those of the other processes nothing is kept, nor of a last epoch that a better one outlives.
         let outlived = self.state.best_model.is_some() && self.state.is_over(&self.config);
-        if self.config.group.leads() && !outlived {
+        if self.config.group.is_rank_zero() && !outlived {
             self.check_model(&self.state.model().valid())?;
         }
         let carried = self.state.carried_by_all(&self.config.group)?;
@@ -165,7 +165,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
             }
         }
         // It counts once all processes know of it.
-        self.config.group.meet()?;
+        self.config.group.barrier()?;
         self.config.group.has_saved();
         (self.kept, self.saved) = (Some(self.place()), Instant::now());
         self.tell(&Event::Checkpoint { epoch: self.epochs_begun(), step: self.step_number() })?;
@@ -181,8 +181,8 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         shelf: &mut Shelf,
         carried: Tensors,
     ) -> Result<Vec<String>, TrainError> {
-        let Some(keeper) = self.observer.keeper() else { return Ok(Vec::new()) };
-        let mark = keeper.mark().map_err(TrainError::Observer)?;
+        let Some(store) = self.observer.checkpoint_store() else { return Ok(Vec::new()) };
+        let mark = store.mark().map_err(TrainError::Observer)?;
         self.record_time();
         self.state.record.seconds = self.clock.seconds();
         shelf.write(self.state.save(carried, &self.parameters, &self.config, mark))

@@ -19,7 +19,7 @@ use crate::{
     Best, EndStatus, Epoch, Event, Metrics, Observer, Stop, TrainError, TrainerConfig,
     checkpoint::Shelf,
     parameters::{Parameter, are_trained, not_finite, sums},
-    progress::{Clock, Handover, Span, Spent, Tuning},
+    progress::{BatchTimer, Clock, Interval, PhaseTimes, Tuning},
     state::State,
 };
 
@@ -74,11 +74,11 @@ pub struct Trainer<'run, B: AutodiffBackend, M: AutodiffModule<B>> {
     began_at: u64,             // updates made before this process took over
     clock: Clock,
     tuned_until: f64, // the clock's seconds
-    handover: Rc<Handover>,
+    batch_timer: Rc<BatchTimer>,
     in_epoch: bool,
     diverged: bool,
     shown: Vec<Event>, // samples of this epoch, told once it has ended
-    spent: Spent,      // since the losses were last read
+    spent: PhaseTimes, // since the losses were last read
     moved: Instant,    // when progress was last told
     keeps: bool,       // whether there are checkpoints, which the first process writes
     shelf: Option<Shelf>,
@@ -97,7 +97,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> fmt::Debug for Trainer<'_, B, M> 
 
 impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
     /// A run from its first step, or from its newest checkpoint if the observer is the
-    /// [`Keeper`](crate::Keeper) of any.
+    /// [`CheckpointStore`](crate::CheckpointStore) of any.
     ///
     /// Parameters without gradients (`Module::no_grad` of Burn) are not trained, but saved with the
     /// rest; a [`ParameterGroup`](crate::ParameterGroup) gives some a learning rate of their own. Frozen
@@ -105,7 +105,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
     /// an evaluation pass of its own.
     ///
     /// Where the newest checkpoint is that of a finished run, nothing is trained: another loss or other
-    /// data need another folder, or an entry in [`TrainerConfig::rests_on`].
+    /// data need another folder, or an entry in [`TrainerConfig::fingerprints`].
     ///
     /// - `device`: where the model is
     /// - `interrupt`: what ends the run after an update, for instance on a signal
@@ -147,11 +147,11 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
             began_at: 0,
             clock: Clock::default(),
             tuned_until: 0.0,
-            handover: Rc::default(),
+            batch_timer: Rc::default(),
             in_epoch: false,
             diverged: false,
             shown: Vec::new(),
-            spent: Spent::default(),
+            spent: PhaseTimes::default(),
             moved: Instant::now(),
             keeps: false,
             shelf: None,
@@ -190,7 +190,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
     /// If other parameters are trained than before; between a batch and its [`step`](Self::step).
     #[track_caller]
     pub fn map_model(&mut self, map: impl FnOnce(M) -> M) {
-        assert!(!self.handover.holds_batch(), "`map_model` is to be called after `step`");
+        assert!(!self.batch_timer.holds_batch(), "`map_model` is to be called after `step`");
         self.state.map_model(map);
         let trained = self.parameters.iter().map(|parameter| parameter.trained);
         assert!(
@@ -218,7 +218,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
     /// Between a batch and its [`step`](Self::step).
     #[track_caller]
     pub fn carry(&mut self, name: &str, rows: Tensor<B::InnerBackend, 2>) {
-        assert!(!self.handover.holds_batch(), "`carry` is to be called after `step`");
+        assert!(!self.batch_timer.holds_batch(), "`carry` is to be called after `step`");
         self.state.carried.insert(name.to_owned(), rows);
     }
 
@@ -238,7 +238,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         self.clock.start();
         let record = &mut self.state.record;
         if record.position == 0 {
-            record.epoch = Span::from(self.clock.seconds());
+            record.epoch = Interval::from(self.clock.seconds());
             self.state.carried.clear();
         }
         if record.step >= self.config.length().steps {
@@ -249,7 +249,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
             position: record.position,
             stop: self.done.clone(),
             in_update: Rc::clone(&self.in_update),
-            handover: Rc::clone(&self.handover),
+            batch_timer: Rc::clone(&self.batch_timer),
         })
     }
 
@@ -288,7 +288,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
             return Err(TrainError::Part { samples, of: part.of });
         }
         self.in_parts = [samples, of];
-        self.spent.forward += self.handover.take_since_batch();
+        self.spent.forward += self.batch_timer.take_since_batch();
         if !self.in_update.get() {
             // Only now is the previous update complete, with running statistics and carried state.
             self.checkpoint_in_epoch()?;
@@ -407,7 +407,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
     /// end of an epoch, with which it is reported. After an interruption nothing is written; one
     /// during the validation drops what was: the resumed run ends that epoch again.
     pub fn show(&mut self, prompt: &str, write: impl FnOnce(&M::InnerModule) -> String) {
-        let is_heard = self.config.group.leads() && self.observer.validates();
+        let is_heard = self.config.group.is_rank_zero() && self.observer.validates();
         if self.stop.requested() || !is_heard {
             return;
         }

@@ -33,7 +33,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
 
     /// Learns whether any process was asked to stop, and whether it is time for a checkpoint.
     pub(super) fn agree_to_stop(&mut self) -> Result<(), TrainError> {
-        self.learning_what_is_asked(|trainer| Ok(trainer.config.group.meet()?))
+        self.learning_what_is_asked(|trainer| Ok(trainer.config.group.barrier()?))
     }
 
     /// Runs a collective operation, in which all processes agree on whether to stop, and whether it is time
@@ -46,7 +46,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         if self.interrupt.requested() {
             group.ask_to_stop();
         }
-        if group.leads() && self.has_waited_to_save() {
+        if group.is_rank_zero() && self.has_waited_to_save() {
             group.ask_to_save();
         }
         let done = act(self)?;
@@ -75,12 +75,12 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         let own = values(&model);
         let each = || self.parameters.iter().zip(&own);
         let mut measured = Vec::new();
-        for (_, value) in each().filter(|(known, _)| group.leads() && is_shared(known)) {
+        for (_, value) in each().filter(|(known, _)| group.is_rank_zero() && is_shared(known)) {
             let values = to_host::<B::InnerBackend>(value.clone());
             measured.extend(values.iter().flat_map(|value| value.to_le_bytes()));
         }
         let measured = group.broadcast(measured)?;
-        if group.leads() {
+        if group.is_rank_zero() {
             return Ok(());
         }
         let (numbers, _) = measured.as_chunks();

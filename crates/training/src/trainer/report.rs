@@ -8,7 +8,7 @@ use burn::module::AutodiffModule;
 use crate::{
     EndStatus, Event, Metrics, StepReport, TrainError, Trainer,
     parameters::{not_finite, sums},
-    progress::{Span, Spent},
+    progress::{Interval, PhaseTimes},
     state::NotFinite,
 };
 
@@ -33,7 +33,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         }
         self.check_finite()?; // waits for the device
         if done > 0 {
-            self.leave_out_of_pace();
+            self.leave_out_of_throughput();
         }
         let task = "first updates, which compile kernels and may tune them for minutes".to_owned();
         let [done, of] = [done, of].map(|updates| updates as usize);
@@ -41,12 +41,12 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
     }
 
     /// Records the last update as one that tuned.
-    fn leave_out_of_pace(&mut self) {
+    fn leave_out_of_throughput(&mut self) {
         let now = self.clock.seconds();
         let before = std::mem::replace(&mut self.tuned_until, now);
         self.state.record.note_tuning(before, now);
-        self.spent = Spent::default();
-        self.handover.take_waited();
+        self.spent = PhaseTimes::default();
+        self.batch_timer.take_waited();
     }
 
     /// Reports how far the run is, now and then, without waiting for the device.
@@ -130,7 +130,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
     /// Records the time spent since the last call.
     pub(super) fn record_time(&mut self) {
         let spent = std::mem::take(&mut self.spent);
-        self.state.spend(Spent { waited: self.handover.take_waited(), ..spent });
+        self.state.spend(PhaseTimes { waited: self.batch_timer.take_waited(), ..spent });
     }
 
     /// Stops the clock once the device has done what was asked of it, which is what the clock measures;
@@ -163,15 +163,15 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         let loss_scale = self.state.loss_scale.as_ref().map(|scale| scale.values()[0]);
         let now = self.clock.seconds();
         let record = &mut self.state.record;
-        let span = std::mem::replace(&mut record.interval, Span::from(now));
+        let interval = std::mem::replace(&mut record.interval, Interval::from(now));
         let report = StepReport {
             epoch: record.epochs_begun(),
             step: record.step,
-            loss: span.mean_loss(),
+            loss: interval.mean_loss(),
             learning_rate: record.learning_rate,
             gradient_norm,
             loss_scale,
-            pace: span.pace::<B>(now, self.config.work, &self.state.device()),
+            throughput: interval.throughput::<B>(now, self.config.work, &self.state.device()),
         };
         self.tell(&Event::Step(report))
     }
@@ -183,17 +183,17 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
     ) -> Result<(), TrainError> {
         let now = self.clock.seconds();
         let record = &self.state.record;
-        let span = record.epoch;
+        let interval = record.epoch;
         let event = Event::Epoch {
             epoch: record.epochs_ended,
             step: record.step,
-            train_loss: span.mean_loss(),
+            train_loss: interval.mean_loss(),
             last_loss: self.state.last_loss(),
             validation: record.validation.clone().map(Metrics::from),
             learning_rate: record.learning_rate,
-            seconds: span.seconds(now),
+            seconds: interval.seconds(now),
             validation_seconds,
-            pace: span.pace::<B>(now, self.config.work, &self.state.device()),
+            throughput: interval.throughput::<B>(now, self.config.work, &self.state.device()),
         };
         self.tell(&event)
     }

@@ -18,9 +18,9 @@ use serde_json::{Value, json};
 use store::{TensorFile, fault};
 use tempfile::TempDir;
 use training::{
-    CheckpointConfig, EndStatus, Event, Keeper, Metrics, Observer, ObserverError, OptimizerKind,
-    ScheduleConfig, ScheduleKind, StepReport, Stop, TrainError, Trained, Trainer, TrainerConfig,
-    newest_step,
+    CheckpointConfig, CheckpointStore, EndStatus, Event, Metrics, Observer, ObserverError,
+    OptimizerKind, ScheduleConfig, ScheduleKind, StepReport, Stop, TrainError, Trained, Trainer,
+    TrainerConfig, newest_step,
 };
 
 use crate::common::{BATCH, LinearModel, Problem, Recorded, SAMPLES, optimizer, settings};
@@ -89,12 +89,12 @@ impl Observer for Kept {
         Ok(())
     }
 
-    fn keeper(&mut self) -> Option<&mut dyn Keeper> {
+    fn checkpoint_store(&mut self) -> Option<&mut dyn CheckpointStore> {
         Some(self)
     }
 }
 
-impl Keeper for Kept {
+impl CheckpointStore for Kept {
     fn checkpoints(&self) -> PathBuf {
         self.directory()
     }
@@ -103,7 +103,7 @@ impl Keeper for Kept {
         Ok(json!(self.events.len()))
     }
 
-    fn return_to(&mut self, mark: Option<&Value>) -> Result<(), ObserverError> {
+    fn rewind_to(&mut self, mark: Option<&Value>) -> Result<(), ObserverError> {
         self.events.truncate(mark.and_then(Value::as_u64).unwrap_or(0) as usize);
         Ok(())
     }

@@ -15,7 +15,8 @@ use burn::{
     tensor::{Bool, Int, Tensor, backend::Backend},
 };
 use training::{
-    CheckpointsIn, Event, Metrics, Monitor, OptimizerKind, Stop, TrainError, Trainer, TrainerConfig,
+    CheckpointDirectory, Event, Metrics, Monitor, OptimizerKind, Stop, TrainError, Trainer,
+    TrainerConfig,
 };
 
 use crate::{
@@ -203,8 +204,8 @@ fn a_monitor_without_a_validation_is_reported_to_have_no_effect() {
 }
 
 /// Keeps checkpoints below a folder, and tells nobody.
-fn kept_below(folder: &Path) -> CheckpointsIn<()> {
-    CheckpointsIn::new(folder.join("checkpoints"), ())
+fn kept_below(folder: &Path) -> CheckpointDirectory<()> {
+    CheckpointDirectory::new(folder.join("checkpoints"), ())
 }
 
 #[test]

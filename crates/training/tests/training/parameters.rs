@@ -155,8 +155,8 @@ fn running_statistics_that_overflow_end_the_run_as_diverged() {
     check(settings.clone(), interrupted, 2);
 
     let kept = TrainerConfig { keep_best: true, epochs: 2, ..settings.clone() };
-    let (mut nobody, mut keeper) = ((), Kept::new());
-    let observers: [&mut dyn Observer; 2] = [&mut nobody, &mut keeper];
+    let (mut nobody, mut store) = ((), Kept::new());
+    let observers: [&mut dyn Observer; 2] = [&mut nobody, &mut store];
     for observer in observers {
         let trained = overflowing(ones(), kept.clone(), Stop::default(), observer).unwrap();
         assert_eq!(first(&trained.model.first.running_mean), 1.0, "of the better epoch");

@@ -193,7 +193,7 @@ fn a_checkpoint_of_other_settings_is_refused() {
 #[test]
 fn a_checkpoint_that_rests_on_something_else_is_refused() {
     let on = |data: &str| BTreeMap::from([("the data".to_owned(), data.to_owned())]);
-    let settings = TrainerConfig { rests_on: on("a"), ..everything(OptimizerKind::Sgd) };
+    let settings = TrainerConfig { fingerprints: on("a"), ..everything(OptimizerKind::Sgd) };
     let mut kept = Kept::new();
     let stop = Stop::default();
     stop.request_after(3);
@@ -201,7 +201,7 @@ fn a_checkpoint_that_rests_on_something_else_is_refused() {
     let more = BTreeMap::from([("the layers".to_owned(), "c".to_owned())]);
     let more = more.into_iter().chain(on("a")).collect();
     for (other, what) in [(on("b"), "data"), (BTreeMap::new(), "data"), (more, "layers")] {
-        let other = TrainerConfig { rests_on: other, ..settings.clone() };
+        let other = TrainerConfig { fingerprints: other, ..settings.clone() };
         let error = run(&mut kept, other, Stop::default()).unwrap_err();
         let expected = format!("the {what} have changed since it began");
         assert!(error.to_string().contains(&expected), "{error}");

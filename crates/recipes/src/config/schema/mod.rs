@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 
 use ::data::{ImageShape, ImageSource, Residency, augment::AugmentOptions};
 use ::training::{
-    CheckpointConfig, Group, Mistake, OptimizerConfig, ScheduleConfig, TrainerConfig,
+    CheckpointConfig, Group, InvalidSetting, OptimizerConfig, ScheduleConfig, TrainerConfig,
 };
 use backend::{Backend, Precision, device};
 use serde::{Deserialize, Serialize};
@@ -92,7 +92,7 @@ impl<Data: Check, Model: Check, Augment: Check> Check for Config<Data, Model, Au
         self.augment.check(checker);
         self.model.check(checker);
         // The trainer defines the ranges of its settings itself.
-        for Mistake { key, expected, .. } in self.trainer(1).mistakes() {
+        for InvalidSetting { key, expected, .. } in self.trainer(1).mistakes() {
             checker.require(&key, false, expected);
         }
         self.optimizer.check(checker);
@@ -121,7 +121,7 @@ impl<Data, Model, Augment> Config<Data, Model, Augment> {
             log_every_steps: output.log_every_steps as u64,
             keep_best: output.model == ModelChoice::Best,
             checkpoint: checkpoint.clone(),
-            rests_on: BTreeMap::new(),
+            fingerprints: BTreeMap::new(),
             work: None,
             group: Group::alone(),
         }
