@@ -22,7 +22,7 @@ use data::{
 };
 use mimalloc::MiMalloc;
 use models::{
-    Cnn, CnnConfig, import,
+    Cnn, CnnConfig, Pass, import,
     losses::cross_entropy,
     metrics::{Evaluation, Reduction, hits},
     weights,
@@ -100,7 +100,7 @@ fn train(
     while let Some(epoch) = trainer.next_epoch() {
         for batch in epoch.batches(loader.batches(epoch.index, epoch.position)) {
             let batch = batch?;
-            let logits = trainer.model().forward(batch.images);
+            let logits = trainer.model().forward(batch.images, &mut Pass::evaluation());
             trainer.step(cross_entropy(logits, batch.labels), batch.part)?;
         }
         trainer.end_epoch(|_| None)?;
@@ -118,7 +118,7 @@ fn accuracy(
     let mut evaluation = Evaluation::new(&[("accuracy", Reduction::Mean)], device);
     for batch in loader.batches(0, 0) {
         let batch = batch?;
-        let logits = network.forward(batch.images);
+        let logits = network.forward(batch.images, &mut Pass::evaluation());
         let losses = cross_entropy(logits.clone(), batch.labels.clone());
         evaluation.add(losses, [hits(logits, batch.labels)]);
     }

@@ -23,7 +23,7 @@ use data::{
 };
 use inference::{Description, Model, Prediction, Preprocessing};
 use mimalloc::MiMalloc;
-use models::{Architecture, CnnConfig, losses::cross_entropy};
+use models::{Architecture, CnnConfig, Pass, losses::cross_entropy};
 use training::{Event, OptimizerConfig, OptimizerKind, Stop, Trainer, TrainerConfig};
 
 // Reuses memory from step to step.
@@ -31,7 +31,14 @@ use training::{Event, OptimizerConfig, OptimizerKind, Stop, Trainer, TrainerConf
 static ALLOCATOR: Allocator<MiMalloc> = Allocator(MiMalloc);
 
 const SIDE: usize = 28;
-const NETWORK: CnnConfig = CnnConfig { channels: 1, size: SIDE, classes: 3 };
+const NETWORK: CnnConfig = CnnConfig {
+    channels: 1,
+    size: SIDE,
+    classes: 3,
+    filters: [16, 32, 32],
+    hidden: 32,
+    dropout: 0.0,
+};
 
 /// Pictures of stripes that run across, down or diagonally; each has its own phase and noise.
 struct Stripes {
@@ -117,7 +124,7 @@ fn learn(pictures: u32, epochs: usize) -> anyhow::Result<Model<Selected>> {
     while let Some(epoch) = trainer.next_epoch() {
         for batch in epoch.batches(train.batches(epoch.index, epoch.position)) {
             let batch = batch?;
-            let logits = trainer.model().forward(batch.images);
+            let logits = trainer.model().forward(batch.images, &mut Pass::evaluation());
             trainer.step(cross_entropy(logits, batch.labels), batch.part)?;
         }
         trainer.end_epoch(|_| None)?;

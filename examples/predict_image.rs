@@ -64,7 +64,7 @@ fn a_picture_of_another_size_is_classified() -> anyhow::Result<()> {
     use models::{Architecture, CnnConfig};
 
     let folder = tempfile::tempdir()?;
-    let network = CnnConfig { channels: 1, size: 28, classes: 2 };
+    let network = CnnConfig { classes: 2, ..CnnConfig::default() };
     let shape = ImageShape { channels: 1, height: 28, width: 28 };
     let description = Description {
         recipe: "cnn".to_owned(),

@@ -29,7 +29,7 @@ use burn_train::{
     renderer::CliMetricsRenderer,
 };
 use data::drawn::digits;
-use models::{Cnn, CnnConfig, losses::cross_entropy};
+use models::{Cnn, CnnConfig, Pass, losses::cross_entropy};
 
 /// A picture of 28x28 pixels, and its label.
 type Digit = (Vec<u8>, u32);
@@ -60,7 +60,7 @@ impl<B: Backend> InferenceStep for Classifier<B> {
     type Output = ClassificationOutput<B>;
 
     fn step(&self, (images, labels): Batch<B>) -> ClassificationOutput<B> {
-        let logits = self.network.forward(images);
+        let logits = self.network.forward(images, &mut Pass::evaluation());
         let loss = cross_entropy(logits.clone(), labels.clone()).mean();
         ClassificationOutput::new(loss, logits, labels)
     }

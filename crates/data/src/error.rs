@@ -62,6 +62,9 @@ pub enum DataError {
     /// A fraction of samples to hold out, or the sum of two, outside of [0, 1).
     #[error("the share to hold out is {fraction} in all, and must be at least 0 and below 1")]
     Fraction { fraction: f64 },
+    /// A share to train on outside of (0, 1].
+    #[error("the share to train on is {fraction}, and must be above 0 and at most 1")]
+    TrainFraction { fraction: f64 },
     /// A share of nothing where a part is asked for.
     #[error("the share to hold out is 0, and must be above 0")]
     NothingHeldOut,

@@ -201,7 +201,7 @@ impl Subset {
         fraction: f64,
         seed: u64,
     ) -> Result<(Self, Self), DataError> {
-        let fractions = Fractions { validation: fraction, test: 0.0 };
+        let fractions = Fractions { validation: fraction, ..Fractions::default() };
         let Parts { train, validation, .. } = hold_out(source.labels(), fractions, seed)?;
         let held_out = validation.ok_or(DataError::NothingHeldOut)?;
         let part = |indices| Self::new(Arc::clone(source), indices);

@@ -58,7 +58,7 @@ fn pixels(channels: usize, size: usize) -> Preprocessing {
 }
 
 fn image() -> TensorFile {
-    let config = CnnConfig { channels: 1, size: 18, classes: 2 };
+    let config = CnnConfig { size: 18, classes: 2, ..CnnConfig::default() };
     let network = config.init::<Selected>(0, &Device::default());
     model_file(&network, &described(Architecture::Cnn(config), pixels(1, 18), &["a", "b"]))
 }
@@ -240,8 +240,9 @@ fn a_network_is_a_model_without_a_file() {
     let device = Device::default();
     let file = image();
     let description: Description = serde_json::from_value(file.metadata.clone()).unwrap();
-    let network =
-        |classes| CnnConfig { channels: 1, size: 18, classes }.init::<Selected>(0, &device);
+    let network = |classes| {
+        CnnConfig { size: 18, classes, ..CnnConfig::default() }.init::<Selected>(0, &device)
+    };
     let model = Model::new(&network(2), &description, &device).unwrap();
     let read = whole(file);
     assert_eq!(model.predict_images(&[7; 324]).unwrap(), read.predict_images(&[7; 324]).unwrap());

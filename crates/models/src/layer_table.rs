@@ -144,13 +144,14 @@ impl Table {
     }
 
     fn cnn(&mut self, config: &CnnConfig) {
-        self.conv("conv1", 32, Kernel::VALID);
+        let [first, second, third] = config.filters;
+        self.conv("conv1", first, Kernel::VALID);
         self.pool();
-        self.conv("conv2", 64, Kernel::VALID);
+        self.conv("conv2", second, Kernel::VALID);
         self.pool();
-        self.conv("conv3", 64, Kernel::VALID);
+        self.conv("conv3", third, Kernel::VALID);
         self.flatten();
-        self.dense("dense1", 64);
+        self.dense("dense1", config.hidden);
         self.dense("dense2", config.classes);
     }
 

@@ -113,7 +113,12 @@ fn every_network_learns_everywhere_and_comes_back_from_its_weights() {
 
     let config = CnnConfig { size: CnnConfig::SMALLEST, ..CnnConfig::default() };
     let model = config.init::<Recorded>(0, &device());
-    check(&Architecture::Cnn(config), &model, &[4, 10], model.forward(images([4, 1, 18, 18])));
+    check(
+        &Architecture::Cnn(config),
+        &model,
+        &[4, 10],
+        model.forward(images([4, 1, 18, 18]), &mut Pass::evaluation()),
+    );
 
     let config = SimpleNetConfig { size: SimpleNetConfig::SMALLEST, ..Default::default() };
     let model = config.init::<Recorded>(0, &device());

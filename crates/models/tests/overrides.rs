@@ -54,7 +54,7 @@ fn dense_networks() {
 fn convolutional_networks() {
     let device = Device::default();
     let model = CnnConfig::default().init::<Recorded>(0, &device);
-    check("cnn", 3 + 2 + 1, || model.forward(images([4, 1, 28, 28])));
+    check("cnn", 3 + 2 + 1, || model.forward(images([4, 1, 28, 28]), &mut Pass::evaluation()));
 
     let config = SimpleNetConfig { size: 32, ..SimpleNetConfig::default() };
     let channels = config.channels;

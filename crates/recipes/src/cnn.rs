@@ -3,14 +3,15 @@
 use backend::{AutodiffBackend, Selected};
 use burn::backend::Autodiff;
 use data::ImageShape;
-use models::{Architecture, Cnn, CnnConfig};
+use models::{Architecture, Cnn, CnnConfig, Pass};
+use serde::{Deserialize, Serialize};
 use training::Trainer;
 
 use crate::{
     Failure, Start, Summary,
-    config::ImageConfig,
+    config::{Check, Checker, ImageConfig, check_dropout, check_widths},
     image_evaluation::ImageEvaluation,
-    initial_weights::FixedNetwork,
+    initial_weights::{InitialWeights, Initialised},
     registry::{Recipe, Task},
     training_images::TrainingImages,
 };
@@ -23,14 +24,45 @@ pub static RECIPE: Recipe = Recipe {
     toml: include_str!("cnn.toml"),
     train: |layers, start| RECIPE.train_here(layers, start, train::<Autodiff<Selected>>),
     plan: |layers, progress| {
-        let config: ImageConfig<FixedNetwork> = RECIPE.resolve(layers)?;
-        config.plan(progress, |_, images, classes| network(images, classes).map(Architecture::Cnn))
+        let config: ImageConfig<Model> = RECIPE.resolve(layers)?;
+        config.plan(progress, |config, images, classes| {
+            network(&config.model, images, classes).map(Architecture::Cnn)
+        })
     },
 };
 
+/// The table `[model]`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Model {
+    /// Channels after each convolution.
+    pub filters: [usize; 3],
+    /// Units of the hidden dense layer.
+    pub hidden: usize,
+    /// The share of the hidden layer's output that is dropped while training.
+    pub dropout: f64,
+    /// The weights that training begins with.
+    pub weights: InitialWeights,
+}
+
+impl Initialised for Model {
+    fn weights(&self) -> &InitialWeights {
+        &self.weights
+    }
+}
+
+impl Check for Model {
+    fn check(&self, checker: &mut Checker<'_>) {
+        check_widths("model.filters", &self.filters, checker);
+        check_widths("model.hidden", &[self.hidden], checker);
+        check_dropout(self.dropout, None, checker);
+        self.weights.check(checker);
+    }
+}
+
 /// Trains on the configured data, and leaves a run directory.
 fn train<B: AutodiffBackend>(
-    mut config: ImageConfig<FixedNetwork>,
+    mut config: ImageConfig<Model>,
     mut start: Start<'_>,
     device: &B::Device,
 ) -> Result<Summary, Failure> {
@@ -42,13 +74,13 @@ fn train<B: AutodiffBackend>(
     let TrainingImages { train, augmentation, loss, validation, test, .. } = &images;
 
     // The network.
-    let network = network(images.preprocessing.shape(), images.classes.len())?;
+    let network = network(&config.model, images.preprocessing.shape(), images.classes.len())?;
     let description = images.describe(RECIPE.name, Architecture::Cnn(network.clone()));
     let model = images.begin(network.init::<B>(seed, device), &description)?;
 
     // How good it is on images that it was not trained on.
     let measure = |split: &Option<ImageEvaluation<_>>, model: &Cnn<B::InnerBackend>| {
-        let logits = |images| model.forward(images);
+        let logits = |images| model.forward(images, &mut Pass::evaluation());
         split.as_ref().map(|split| split.measure(logits)).transpose()
     };
 
@@ -61,7 +93,8 @@ fn train<B: AutodiffBackend>(
     while let Some(epoch) = trainer.next_epoch() {
         for batch in epoch.batches(train.batches(epoch.index, epoch.position)) {
             let batch = augmentation.apply(batch?, epoch.index);
-            let logits = trainer.model().forward(batch.images.clone());
+            let mut pass = config.training.pass(trainer.step_number(), batch.part);
+            let logits = trainer.model().forward(batch.images.clone(), &mut pass);
             trainer.step(loss.of_each(logits, &batch), batch.part)?;
         }
         trainer.try_end_epoch(|model| measure(validation, model))?;
@@ -76,8 +109,15 @@ fn train<B: AutodiffBackend>(
 /// # Errors
 ///
 /// Where the images are too small for it.
-pub fn network(images: ImageShape, classes: usize) -> Result<CnnConfig, Failure> {
-    let network = CnnConfig { channels: images.channels, size: images.height, classes };
+pub fn network(model: &Model, images: ImageShape, classes: usize) -> Result<CnnConfig, Failure> {
+    let network = CnnConfig {
+        channels: images.channels,
+        size: images.height,
+        classes,
+        filters: model.filters,
+        hidden: model.hidden,
+        dropout: model.dropout,
+    };
     network.check()?;
     Ok(network)
 }

@@ -3,8 +3,8 @@
 use std::{ops::ControlFlow, sync::Arc};
 
 use data::{
-    DataError, Fitted, Fractions, ImagePreprocessing, ImageShape, ImageSource, ImageSplits, Parts,
-    Shared, Subset,
+    DataError, Fitted, ImagePreprocessing, ImageShape, ImageSource, ImageSplits, Parts, Shared,
+    Subset,
     cifar10::read_cifar10,
     classes_without_validation, hold_out,
     idx::read_idx,
@@ -280,7 +280,7 @@ impl Found {
         notes.extend(shared.iter().map(Shared::note));
         notes.extend(train.note_on_labels());
         let fractions = data.fractions(validation.is_some(), test.is_some());
-        if fractions != Fractions::default() {
+        if fractions.hold_out() {
             notes.extend(train.notes_on_copies(&hold_out(train.labels(), fractions, seed)?));
         } else if validation.is_none() {
             notes.extend(train.note_on_repeats());

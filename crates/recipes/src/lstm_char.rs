@@ -101,7 +101,7 @@ fn train<B: AutodiffBackend>(
     let streams = Streams::new(corpus.train, rows, length).map_err(DataError::from)?;
     let train = TokenLoader::<B>::streams(streams, start.group.share(), device);
     let held_out = |tokens| {
-        let streams = evaluation_streams(tokens, rows, length)?;
+        let streams = evaluation_streams(tokens)?;
         Ok::<_, Failure>(TokenLoader::streams(streams, start.group.share(), device))
     };
     let validation = corpus.validation.map(held_out).transpose()?;

@@ -74,25 +74,30 @@ pub(crate) fn written<B: Backend>(
     generator.map_or_else(|_| String::new(), |generator| generator.write(WRITTEN))
 }
 
-/// A text as streams to measure on, about as many as training has.
-pub(crate) fn evaluation_streams(
-    tokens: Tokens,
-    rows: usize,
-    sequence_length: usize,
-) -> Result<Streams, DataError> {
-    let rows = evaluation_rows(tokens.len(), rows, sequence_length);
-    Ok(Streams::new(tokens, rows, sequence_length)?)
+/// Tokens of a stream that are read at a time: the state is carried, so that the number decides nothing but
+/// how many may be left over.
+const WINDOW: usize = 64;
+/// More would be no faster.
+const MOST_STREAMS: usize = 64;
+/// Windows in a stream, if the text is so long: at its beginning a network has read nothing.
+const FEWEST_WINDOWS: usize = 8;
+
+/// A text as streams to measure on, whatever batches are trained on, so that the losses of runs that differ
+/// in these can be compared.
+pub(crate) fn evaluation_streams(tokens: Tokens) -> Result<Streams, DataError> {
+    let window = WINDOW.min(tokens.len().saturating_sub(1));
+    let streams = count_of_streams(tokens.len());
+    Ok(Streams::new(tokens, streams, window)?)
 }
 
-/// The number of streams, from half of `rows` to `rows`, that leaves the least unused at their
-/// ends; no more than the text has windows. With `rows` itself up to half of the text might be
-/// unused.
-fn evaluation_rows(tokens: usize, rows: usize, sequence_length: usize) -> usize {
+/// The number of streams, from half of what the text has room for to all of it, that leaves the least unused
+/// at their ends.
+fn count_of_streams(tokens: usize) -> usize {
     let targets = tokens.saturating_sub(1);
-    let windows = |rows: usize| (targets / rows).checked_div(sequence_length).unwrap_or(0);
-    let most = rows.min(windows(1)).max(1);
+    let windows = |streams: usize| targets / streams / WINDOW;
+    let most = (windows(1) / FEWEST_WINDOWS).clamp(1, MOST_STREAMS);
     // The last of those that use equally many windows, which needs the fewest batches.
-    ((most / 2).max(1)..=most).max_by_key(|&rows| rows * windows(rows)).unwrap_or(1)
+    ((most / 2).max(1)..=most).max_by_key(|&streams| streams * windows(streams)).unwrap_or(1)
 }
 
 #[cfg(test)]
@@ -101,20 +106,18 @@ mod tests {
 
     #[test]
     fn little_of_a_text_is_left_out() {
-        let used = |tokens: usize, rows: usize, length: usize| {
-            let rows = evaluation_rows(tokens, rows, length);
-            (rows, rows * ((tokens - 1) / rows / length) * length)
+        let used = |tokens: usize| {
+            let streams = count_of_streams(tokens);
+            (streams, streams * ((tokens - 1) / streams / WINDOW) * WINDOW)
         };
-        assert_eq!(used(8100, 64, 64), (63, 8064)); // 64 rows would leave out 4003 targets
-        assert_eq!(used(8193, 64, 64), (64, 8192));
-        assert_eq!(used(450, 8, 16), (7, 448));
-        assert_eq!(used(65, 64, 64), (1, 64));
-        assert_eq!(used(200, 64, 64), (3, 192));
-        for tokens in (5000..60_000).step_by(997) {
-            let (rows, used) = used(tokens, 64, 16);
-            assert!((32..=64).contains(&rows) && used * 50 > tokens * 48, "{tokens}: {used}");
+        assert_eq!(used(65), (1, 64));
+        assert_eq!(used(1000), (1, 960)); // two streams would be of 7 windows
+        assert_eq!(used(1025), (2, 1024));
+        assert_eq!(used(64 * 512 + 1), (64, 32_768));
+        for tokens in (2000..1_000_000).step_by(997) {
+            let (streams, used) = used(tokens);
+            assert!(streams <= 64 && used * 100 > tokens * 95, "{tokens}: {streams}, {used}");
         }
-        assert_eq!(evaluation_rows(10, 64, 64), 1);
-        assert_eq!(evaluation_rows(0, 64, 0), 1);
+        assert_eq!((count_of_streams(10), count_of_streams(0)), (1, 1));
     }
 }

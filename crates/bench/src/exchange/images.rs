@@ -41,8 +41,8 @@ impl Images {
     /// Those of a recipe; none where it does not train a whole network on images.
     pub(crate) fn of(recipe: &str, settings: &[String]) -> anyhow::Result<Option<Self>> {
         let images = match recipe {
-            "cnn" => Self::read(&cnn::RECIPE, settings, |_: &FixedNetwork, images, classes| {
-                cnn::network(images, classes).map(Architecture::Cnn)
+            "cnn" => Self::read(&cnn::RECIPE, settings, |model, images, classes| {
+                cnn::network(model, images, classes).map(Architecture::Cnn)
             }),
             "simplenet" => {
                 Self::read(&simplenet::RECIPE, settings, |_: &FixedNetwork, images, classes| {

@@ -47,7 +47,9 @@ impl Infer {
         let inputs = &self.inputs[index % self.inputs.len()];
         let pass = &mut Pass::evaluation();
         Ok(match (&self.network, inputs) {
-            (Network::Cnn(network), Inputs::Images(images)) => network.forward(images.clone()),
+            (Network::Cnn(network), Inputs::Images(images)) => {
+                network.forward(images.clone(), &mut Pass::evaluation())
+            }
             (Network::ResNet(network), Inputs::Images(images)) => {
                 network.forward(images.clone(), pass)
             }

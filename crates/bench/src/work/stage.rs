@@ -167,7 +167,8 @@ fn step(exchange: Exchange, stage: Stage, device: Device) -> anyhow::Result<Time
         Network::Cnn(network) => {
             let images: Tensor<Recorded, 4> = floats(inputs, &device);
             timed_step(stage, config, network, move |network, _| {
-                cross_entropy(network.forward(images.clone()), labels.clone())
+                let logits = network.forward(images.clone(), &mut Pass::evaluation());
+                cross_entropy(logits, labels.clone())
             })
         }
         Network::ResNet(network) => {

@@ -48,7 +48,8 @@ pub use self::{
 ///
 /// Where a file is a pipe, cannot be read, or is not a valid table of samples.
 pub fn read_csv(options: &CsvOptions, seed: u64) -> Result<TableSplits, DataError> {
-    let fractions = Fractions { validation: options.validation, test: options.test };
+    let fractions =
+        Fractions { train: options.fraction, validation: options.validation, test: options.test };
     fractions.check()?;
     let files = [
         slice::from_ref(&options.path),

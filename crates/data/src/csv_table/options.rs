@@ -26,6 +26,8 @@ pub struct CsvOptions {
     pub missing: Vec<String>,
     /// What becomes of a row without a value to predict.
     pub on_missing_target: OnMissingTarget,
+    /// The fraction to train on of the rows that are not held out.
+    pub fraction: f64,
     /// The fraction of rows held out for validation, where there is no `validation_path`.
     pub validation: f64,
     /// The fraction of rows held out to test on, where there is no `test_path`.
@@ -54,6 +56,7 @@ impl CsvOptions {
             header: None,
             missing: Vec::new(),
             on_missing_target: OnMissingTarget::default(),
+            fraction: 1.0,
             validation: 0.0,
             test: 0.0,
             hold_out: HoldOut::default(),

@@ -57,6 +57,7 @@ impl DataError {
                  likewise `data.test`"
                     .into()
             }
+            Self::TrainFraction { .. } => "train on 0.1, for example, or 1 for all".into(),
             Self::NothingHeldOut => "hold out 0.1, for example".into(),
             Self::Fraction { .. } => {
                 "lower `data.validation` or `data.test`, for example to 0.1 or to 0: some samples must be \

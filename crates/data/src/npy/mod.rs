@@ -38,6 +38,8 @@ pub struct NpyOptions {
     /// The kind of prediction. By default whole numbers are classes if at most 20 of them differ, and
     /// everything else is a regression.
     pub task: Option<Task>,
+    /// The fraction to train on of the samples that are not held out.
+    pub fraction: f64,
     /// The fraction of samples held out for validation, if there are no files for it.
     pub validation: f64,
     /// The fraction of samples held out to test on, if there are no files for it.
@@ -52,6 +54,7 @@ impl NpyOptions {
         Self {
             path: path.into(),
             task: None,
+            fraction: 1.0,
             validation: 0.0,
             test: 0.0,
             hold_out: HoldOut::default(),
@@ -68,7 +71,8 @@ impl NpyOptions {
 ///
 /// Where a file is missing, damaged, or does not fit the others; names it, and the row.
 pub fn read_npy(options: &NpyOptions, seed: u64) -> Result<TableSplits, DataError> {
-    let fractions = Fractions { validation: options.validation, test: options.test };
+    let fractions =
+        Fractions { train: options.fraction, validation: options.validation, test: options.test };
     fractions.check()?;
     let folder = Folder::open(&options.path)?;
     let arrays =

@@ -50,7 +50,7 @@ pub enum Labels {
 /// nothing to train on.
 pub fn read_synthetic(options: &SyntheticOptions, seed: u64) -> Result<TableSplits, DataError> {
     let &SyntheticOptions { samples, features, labels, validation, test } = options;
-    let fractions = Fractions { validation, test };
+    let fractions = Fractions { validation, test, ..Fractions::default() };
     fractions.check()?;
     if samples == 0 || features == 0 {
         return Err(DataError::NothingToMake { samples, features });

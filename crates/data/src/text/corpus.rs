@@ -102,6 +102,7 @@ pub(super) fn encode(texts: &Texts, options: &TextOptions) -> Result<Corpus, Tex
     let fractions = options.fractions(texts.validation.is_some(), texts.test.is_some());
     let (front, test) = cut(content, options.tokens, fractions.test);
     let (front, validation) = cut(front, options.tokens, fractions.validation_of_rest());
+    let (front, _) = cut(front, options.tokens, 1.0 - fractions.train);
     let part = |text, part: &str| Part { text, name: format!("the {part} part of {name}") };
     let train = match front.len() == content.len() {
         true => Part::from(&texts.text),
@@ -305,6 +306,20 @@ mod tests {
         };
         assert_eq!([&corpus.train, &validation, &test].map(text), ["ab", "abb", "baaaa"]);
         assert_eq!(corpus.notes[2], "the test part of x has 5 tokens");
+    }
+
+    #[test]
+    fn a_fraction_to_train_on_is_the_beginning() {
+        let shares = TextOptions {
+            fraction: 0.5,
+            validation: 0.25,
+            test: 0.25,
+            ..options(TokenKind::Characters, 0, 1)
+        };
+        let corpus = encode("abababbbaaaa", &shares).unwrap();
+        let [validation, test] = [corpus.validation, corpus.test].map(Option::unwrap);
+        assert_eq!([&corpus.train, &validation, &test].map(Tokens::len), [3, 3, 3]);
+        assert_eq!(corpus.notes[0], "the training part of x has 3 tokens");
     }
 
     #[test]

@@ -19,8 +19,8 @@ pub fn note_on_known_text(given: &Path, options: &TextOptions) -> Option<String>
     let own = read(trained_on)?;
     // The end is held out.
     let has = [&options.validation_path, &options.test_path].map(Option::is_some);
-    let Fractions { validation, test } = options.fractions(has[0], has[1]);
-    let trained = (1.0 - validation - test) * own.len() as f64;
+    let Fractions { train, validation, test } = options.fractions(has[0], has[1]);
+    let trained = train * (1.0 - validation - test) * own.len() as f64;
     let files = files::list(given).ok()?;
     let search = |file: &PathBuf| {
         let text = read(file).unwrap_or_default();

@@ -19,6 +19,8 @@ pub struct TextOptions {
     pub known: Option<Vocabulary>,
     /// Tokens in a window.
     pub sequence_length: usize,
+    /// The fraction to train on, at the beginning of what is not held out.
+    pub fraction: f64,
     /// The fraction of tokens at the end that is held out to validate on.
     pub validation: f64,
     /// The fraction of tokens after these, at the very end, that is held out to test on.
@@ -32,8 +34,8 @@ pub struct TextOptions {
 impl TextOptions {
     /// What is held out of the text itself, for splits that have no text of their own.
     pub(super) fn fractions(&self, has_validation: bool, has_test: bool) -> Fractions {
-        let Self { validation, test, .. } = *self;
-        Fractions { validation, test }.unless_there(has_validation, has_test)
+        let Self { fraction, validation, test, .. } = *self;
+        Fractions { train: fraction, validation, test }.unless_there(has_validation, has_test)
     }
 }
 
@@ -45,6 +47,7 @@ impl Default for TextOptions {
             vocabulary: 1000,
             known: None,
             sequence_length: 20,
+            fraction: 1.0,
             validation: 0.1,
             test: 0.0,
             validation_path: None,

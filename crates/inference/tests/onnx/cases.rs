@@ -32,7 +32,10 @@ pub(crate) struct Case {
 }
 
 pub(crate) fn all() -> Vec<Case> {
-    let cnn = |channels, size| Architecture::Cnn(CnnConfig { channels, size, classes: 2 });
+    let cnn = |channels, size| {
+        let (filters, hidden, dropout) = ([3, 5, 4], 6, 0.5);
+        Architecture::Cnn(CnnConfig { channels, size, classes: 2, filters, hidden, dropout })
+    };
     let resnet = |depth, shortcut| {
         Architecture::ResNet(ResNetConfig { depth, shortcut, channels: 3, classes: 2 })
     };

@@ -25,7 +25,8 @@ fn the_mlp_is_pytorchs() {
 fn the_cnn_is_pytorchs() {
     let config = CnnConfig { size: 22, ..CnnConfig::default() };
     let golden = Golden::read("cnn");
-    golden.check(config.init(0, &device()), |model, _| model.forward(golden.inputs::<4>()));
+    golden
+        .check(config.init(0, &device()), |model, pass| model.forward(golden.inputs::<4>(), pass));
 }
 
 #[test]

@@ -291,10 +291,10 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
-    use crate::{cnn, config::SettingsLayer, initial_weights::FixedNetwork};
+    use crate::{cnn, config::SettingsLayer};
 
     /// A folder of pictures, each of another grey, and settings of a run on it.
-    fn pictures(paths: &[&str], settings: &[&str]) -> (TempDir, ImageConfig<FixedNetwork>) {
+    fn pictures(paths: &[&str], settings: &[&str]) -> (TempDir, ImageConfig<cnn::Model>) {
         let folder = tempfile::tempdir().unwrap();
         let shape = ImageShape { channels: 3, height: 8, width: 8 };
         for (index, path) in paths.iter().enumerate() {

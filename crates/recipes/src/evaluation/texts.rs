@@ -64,11 +64,7 @@ pub(super) fn examine(
             let batching = config.training.evaluation_batching();
             TokenLoader::windows(windows, batching, device)?
         }
-        Positions::All => {
-            let rows = config.training.batch_size;
-            let streams = evaluation_streams(tokens, rows, length)?;
-            TokenLoader::streams(streams, Share::WHOLE, device)
-        }
+        Positions::All => TokenLoader::streams(evaluation_streams(tokens)?, Share::WHOLE, device),
     };
     Ok(Examined {
         values: Vec::new(),

@@ -28,7 +28,7 @@ use crate::{
     config::{Config, ImageConfig, ImageData, ImageOrigin, SettingsLayer, TableData, TextData},
     console::{Console, ProgressMode},
     image_set::{Found, IN_MEMORY_BYTES, problem_with},
-    initial_weights::{FixedNetwork, OnlyWeights},
+    initial_weights::OnlyWeights,
     lstm, lstm_char, mlp,
 };
 
@@ -121,7 +121,7 @@ pub(super) fn run(
 ) -> Result<(), Failure> {
     arguments.refuse_of_other_sources()?;
     let augment = arguments.augment.iter().map(|setting| SettingsLayer::augment(setting));
-    let config: ImageConfig<FixedNetwork> = cnn::RECIPE.resolve(augment.collect())?;
+    let config: ImageConfig<cnn::Model> = cnn::RECIPE.resolve(augment.collect())?;
     if let Some(path) = &arguments.sheet {
         refuse_output(path, "--sheet", "PNG", &["png"], arguments.force)?;
     }

@@ -1,9 +1,13 @@
-//! The shares of the samples that are held out.
+//! The shares of the samples that are trained on and held out.
+
+use data::Fractions;
 
 use crate::config::check::Checker;
 
-/// Checks `data.validation` and `data.test`, of which something must be left to train on.
-pub(super) fn check_fractions(validation: f64, test: f64, checker: &mut Checker<'_>) {
+/// Checks `data.fraction`, `data.validation` and `data.test`, of which something must be left to train on.
+pub(super) fn check_fractions(fractions: Fractions, checker: &mut Checker<'_>) {
+    let Fractions { train, validation, test } = fractions;
+    checker.require("data.fraction", train > 0.0 && train <= 1.0, "above 0 and at most 1");
     for (key, fraction) in [("data.validation", validation), ("data.test", test)] {
         checker.require(key, (0.0..1.0).contains(&fraction), "at least 0 and below 1");
     }

@@ -48,6 +48,8 @@ pub struct ImageData {
     pub cache: Option<PathBuf>,
     /// The order of the samples in an epoch.
     pub order: Order,
+    /// The fraction to train on of what is not held out.
+    pub fraction: f64,
     /// The fraction of the training split to hold out, if there is no validation split.
     #[serde(default, with = "or_empty")]
     pub validation: Option<f64>,
@@ -105,14 +107,14 @@ impl Check for ImageData {
         checker.require("data.samples", self.samples >= 10, "at least 10, one for each class");
         checker.require("data.size", side, "1 to 4096 pixels");
         checker.require("data.channels", matches!(self.channels, None | Some(1 | 3)), "1 or 3");
-        check_fractions(self.validation.unwrap_or(HELD_OUT), self.test, checker);
+        check_fractions(self.fractions(false, false), checker);
         checker.require("data.workers", self.workers <= MAX_WORKERS, "at most 256");
 
         if self.source != ImageOrigin::ImageFolder {
             checker.only_with("data.source", "image-folder", &FOLDER_KEYS);
         }
         if self.source == ImageOrigin::Synthetic {
-            checker.only_with("data.source", "image-folder", &["data.path"]);
+            checker.only_with("data.source", "image-folder", &["data.path", "data.fraction"]);
             return;
         }
         checker.only_with("data.source", "synthetic", &SYNTHETIC_KEYS);
@@ -154,7 +156,8 @@ impl ImageData {
     /// What is held out of the training split for splits that the data do not have.
     pub(crate) fn fractions(&self, has_validation: bool, has_test: bool) -> Fractions {
         let validation = self.validation.unwrap_or(HELD_OUT);
-        Fractions { validation, test: self.test }.unless_there(has_validation, has_test)
+        Fractions { train: self.fraction, validation, test: self.test }
+            .unless_there(has_validation, has_test)
     }
 
     /// The shape to resize images of `shape` to; networks take square ones.

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fs::File, iter, path::PathBuf};
 
 use data::{
-    CategoryEncoding, HoldOut, Order, Task,
+    CategoryEncoding, Fractions, HoldOut, Order, Task,
     csv_table::{ColumnOverride, CsvOptions, OnMissingTarget, TargetColumn},
     npy::NpyOptions,
     synthetic::{Labels, SyntheticOptions},
@@ -51,6 +51,8 @@ pub struct TableData {
     /// The order of the samples in an epoch, instead of the default.
     #[serde(default, with = "or_empty")]
     pub order: Option<Order>,
+    /// The fraction to train on of the rows that are not held out.
+    pub fraction: f64,
     /// The fraction of the samples to hold out for validation.
     #[serde(default, with = "or_empty")]
     pub validation: Option<f64>,
@@ -105,7 +107,12 @@ impl Check for TableData {
     fn check(&self, checker: &mut Checker<'_>) {
         checker.require("data.samples", self.samples >= 1, "at least 1");
         checker.require("data.features", self.features >= 1, "at least 1");
-        check_fractions(self.validation.unwrap_or_default(), self.test, checker);
+        let fractions = Fractions {
+            train: self.fraction,
+            validation: self.validation.unwrap_or_default(),
+            test: self.test,
+        };
+        check_fractions(fractions, checker);
         let marks = self.missing.iter().all(|text| !text.trim().is_empty());
         checker.require(
             "data.missing",
@@ -118,7 +125,7 @@ impl Check for TableData {
                 checker.only_with(
                     "data.source",
                     "csv",
-                    &["data.path", "data.task", "data.hold_out"],
+                    &["data.path", "data.task", "data.hold_out", "data.fraction"],
                 );
                 checker.only_with("data.source", "csv", &CSV_KEYS);
             }
@@ -149,6 +156,7 @@ impl TableData {
             header: self.header,
             missing: self.missing.iter().map(|text| text.trim().to_owned()).collect(),
             on_missing_target: self.on_missing_target,
+            fraction: self.fraction,
             validation: self.validation.unwrap_or(0.0),
             test: self.test,
             hold_out: self.hold_out,
@@ -163,6 +171,7 @@ impl TableData {
         NpyOptions {
             path: self.path.clone().unwrap_or_default(),
             task: self.task,
+            fraction: self.fraction,
             validation: self.validation.unwrap_or(0.0),
             test: self.test,
             hold_out: self.hold_out,

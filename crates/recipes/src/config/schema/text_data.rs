@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use data::{TokenKind, text::TextOptions};
+use data::{Fractions, TokenKind, text::TextOptions};
 use serde::{Deserialize, Serialize};
 
 use crate::config::{
@@ -26,6 +26,8 @@ pub struct TextData {
     pub vocabulary: usize,
     /// Tokens that the network reads in a row.
     pub sequence_length: usize,
+    /// The fraction to train on, at the beginning of what is not held out.
+    pub fraction: f64,
     /// The fraction at the end of the text to validate on.
     pub validation: f64,
     /// The fraction after it, at the very end, to test on.
@@ -49,7 +51,7 @@ pub enum TextOrigin {
 impl Check for TextData {
     fn check(&self, checker: &mut Checker<'_>) {
         let validation = if self.validation_path.is_some() { 0.0 } else { self.validation };
-        check_fractions(validation, self.test, checker);
+        check_fractions(Fractions { train: self.fraction, validation, test: self.test }, checker);
         checker.require("data.vocabulary", self.vocabulary >= 2, "at least 2");
         checker.require("data.sequence_length", self.sequence_length >= 1, "at least 1");
         if self.tokens != TokenKind::Words {
@@ -80,6 +82,7 @@ impl TextData {
             vocabulary: self.vocabulary,
             known: None,
             sequence_length: self.sequence_length,
+            fraction: self.fraction,
             validation: self.validation,
             test: self.test,
             validation_path: self.validation_path.clone(),

@@ -1,7 +1,7 @@
 //! The exact words for every mistake that a configuration can hold.
 
 use super::*;
-use crate::initial_weights::FixedNetwork;
+use crate::cnn;
 
 #[track_caller]
 fn refuses(layers: Vec<SettingsLayer>, expected: &[&str]) {
@@ -126,7 +126,7 @@ fn a_wrong_type_says_what_was_expected_and_found() {
 fn a_list_has_as_many_values_as_its_key_takes() {
     for list in ["[0.8, 1.2, 1.6]", "[0.8]"] {
         let layers = vec![file(&format!("augment.scale = {list}"))];
-        let problems = crate::cnn::RECIPE.resolve::<ImageConfig<FixedNetwork>>(layers).unwrap_err();
+        let problems = crate::cnn::RECIPE.resolve::<ImageConfig<cnn::Model>>(layers).unwrap_err();
         let expected =
             format!("`augment.scale` must be a list of 2 values, found `{list}`, in my.toml:1");
         assert_eq!(lines(&problems)[0], expected);

@@ -7,7 +7,7 @@ use data::csv_table::{ColumnOverride, TargetColumn};
 use serde::{Deserialize, Serialize};
 
 use super::*;
-use crate::initial_weights::FixedNetwork;
+use crate::cnn;
 
 const RECIPE: &str = r#"
 recipe = "demo"
@@ -19,6 +19,7 @@ samples = 1000
 features = 20
 path = ""
 target = ""
+fraction = 1.0
 validation = ""
 test = 0.0
 class_weights = "equal"
@@ -309,7 +310,7 @@ fn a_recipe_that_is_wrong_says_so() {
 fn resident_images_are_named_where_memory_runs_out() {
     let advice = |setting: &str| {
         let layers = vec![SettingsLayer::set(setting)];
-        let config: ImageConfig<FixedNetwork> = crate::cnn::RECIPE.resolve(layers).unwrap();
+        let config: ImageConfig<cnn::Model> = crate::cnn::RECIPE.resolve(layers).unwrap();
         config.advice_on_memory()
     };
     for residency in ["auto", "device"] {
