@@ -20,6 +20,7 @@ pub(crate) const LARGEST_RATIO: u64 = 258 * 8 / 2;
 
 /// What is wrong with a folder or with the length of a file, whatever its format.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 #[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum FileError {
     /// The path leads to a file.

@@ -10,6 +10,7 @@ use crate::InputKind;
 
 /// A model file, or an input for it, that cannot be used.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 #[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum InferenceError {
     /// The file cannot be read.

@@ -119,6 +119,7 @@ impl Architecture {
 
 /// A description of which no network can be built.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 #[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum ArchitectureError {
     /// Dropout has a percentage, say, rather than a probability.

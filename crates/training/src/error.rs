@@ -9,6 +9,7 @@ use crate::{GroupError, InvalidSetting};
 
 /// Training stopped.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 #[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum TrainError {
     /// A loss, a gradient or the sum of its squares was infinite or NaN, and no such update was applied; or the model holds

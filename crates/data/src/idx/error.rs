@@ -6,6 +6,7 @@ use crate::count::counted;
 
 /// What is wrong with IDX files. Records count from 0.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 #[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum IdxError {
     /// The first bytes are not those of an IDX file of that kind.

@@ -8,6 +8,7 @@ use crate::{count::grouped, names::list};
 
 /// What is wrong with a folder of images, or with the way it is to be read.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 #[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum ImageFolderError {
     /// No image has this size.

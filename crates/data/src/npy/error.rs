@@ -9,6 +9,7 @@ use crate::{
 
 /// What is wrong with NumPy's files. Rows and columns count from 0, as in NumPy.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 #[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum NpyError {
     /// More classes than a network could tell apart.

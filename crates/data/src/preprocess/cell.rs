@@ -23,6 +23,7 @@ pub(crate) const PLAIN_NUMBERS: &str = "write numbers as -1234.5, with nothing e
 
 /// A cell that a column cannot take.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 #[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum CellError {
     /// Text where the column holds numbers.

@@ -30,6 +30,7 @@ pub enum TokenKind {
 
 /// What is wrong with a text to encode, or with a vocabulary.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 #[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum VocabularyError {
     /// A character that the training text does not have.

@@ -9,6 +9,7 @@ use crate::{
 
 /// What is wrong with a text, or with how it is to be cut.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 #[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum TextError {
     /// Neither a file nor a folder, such as a pipe.

@@ -296,7 +296,7 @@ fn a_recipe_that_is_wrong_says_so() {
     check(
         "seed = 0",
         "seed = 0.5",
-        "`training.seed` must be a whole number, found `0.5`, in recipe demo:53",
+        "`training.seed` must be a whole number, found `0.5`, in recipe demo:54",
     );
     check("seed = 0", "sed = 0", "unknown key `training.sed`, in recipe demo:53");
     check(
