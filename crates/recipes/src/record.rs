@@ -104,7 +104,7 @@ pub(crate) struct EpochRecord {
     pub(crate) data_wait: f64,
     /// The share spent on the gradients of other processes, if there were any.
     pub(crate) communication_wait: Option<f64>,
-    /// PhaseShares of the rest, where they are known.
+    /// Shares of the rest, where they are known.
     pub(crate) forward: Option<f64>,
     pub(crate) backward: Option<f64>,
     pub(crate) update: Option<f64>,

@@ -176,7 +176,7 @@ pub struct Throughput {
     /// slowest one; none where there is only one process.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub communication_wait: Option<f64>,
-    /// PhaseShares of the rest; none on an asynchronous device, whose time shows only where something
+    /// Shares of the rest; none on an asynchronous device, whose time shows only where something
     /// waits for it.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub computing: Option<PhaseShares>,

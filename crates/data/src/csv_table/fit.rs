@@ -15,7 +15,7 @@ use super::{
 use crate::{
     CategoryEncoding, Column, ColumnKind, DataError, Dress, Moments, Table, TablePreprocessing,
     Target, TargetKind, Targets,
-    count::grouped,
+    count::{counted, grouped},
     csv_table::column_setting,
     names::list,
     preprocess::{standardise, standardise_target},
@@ -333,11 +333,19 @@ fn column_notes(seen: &ColumnSchema, learnt: &Column, on_missing: bool) -> Vec<S
     notes
 }
 
-/// What the user should know where the others hardly differ beside a few numbers, as the network sees them.
+/// What the user should know where a number may stand for missing values, or else where the others hardly
+/// differ beside a few numbers, as the network sees them.
 ///
 /// - `what`: `column` or `target`
 /// - `remedy`: what to do if one is a slip
 fn note_on_outliers(what: &str, name: &str, extremes: &Extremes, remedy: &str) -> Option<String> {
+    if let Some((number, count)) = extremes.missing_mark() {
+        let cells = counted(count as usize, "cell");
+        return Some(format!(
+            "{what} `{name}`: {cells} hold {number}, far from all others; if that marks a missing value, \
+             `--set 'data.missing=[\"{number}\"]'`"
+        ));
+    }
     let (count, Place { line, text }) = extremes.outliers()?;
     Some(match count {
         1 => format!(

@@ -75,6 +75,34 @@ pub(super) struct Extremes {
     /// At most [`MOST_OUTLIERS`] of each, the most extreme first.
     least: Vec<(f64, Place)>,
     greatest: Vec<(f64, Place)>,
+    /// The smallest and the largest number.
+    ends: Option<[End; 2]>,
+}
+
+/// The number at an end.
+#[derive(Debug, Clone)]
+struct End {
+    number: f64,
+    /// How often it occurs.
+    count: u64,
+    /// The next number.
+    next: Option<f64>,
+}
+
+impl End {
+    fn new(number: f64) -> Self {
+        Self { number, count: 1, next: None }
+    }
+
+    fn add(&mut self, number: f64, is_beyond: fn(f64, f64) -> bool) {
+        if number == self.number {
+            self.count += 1;
+        } else if is_beyond(number, self.number) {
+            *self = Self { next: Some(self.number), ..Self::new(number) };
+        } else if self.next.is_none_or(|next| is_beyond(number, next)) {
+            self.next = Some(number);
+        }
+    }
 }
 
 /// More numbers are a part of the distribution.
@@ -85,6 +113,13 @@ const GAP: f64 = 3.0;
 impl Extremes {
     pub(super) fn add(&mut self, number: f64, line: u64, text: &str) {
         self.moments.add(number);
+        match &mut self.ends {
+            Some([smallest, largest]) => {
+                smallest.add(number, |number, other| number < other);
+                largest.add(number, |number, other| number > other);
+            }
+            none => *none = Some([End::new(number), End::new(number)]),
+        }
         let keep = |ends: &mut Vec<(f64, Place)>, is_beyond: fn(f64, f64) -> bool| {
             let place = ends.partition_point(|&(other, _)| !is_beyond(number, other));
             if place < MOST_OUTLIERS {
@@ -94,6 +129,22 @@ impl Extremes {
         };
         keep(&mut self.least, |number, other| number < other);
         keep(&mut self.greatest, |number, other| number > other);
+    }
+
+    /// A number such as `-999` that recurs and is farther from all others than these are from each other, which
+    /// is how many programs write that a value is missing; and how often it does.
+    pub(super) fn missing_mark(&self) -> Option<(f64, u64)> {
+        let [smallest, largest] = self.ends.as_ref()?;
+        let is_mark = |end: &End, other: &End| {
+            let apart = end
+                .next
+                .is_some_and(|next| (next - end.number).abs() > (other.number - next).abs());
+            apart && end.count > 1 && end.count < self.moments.count() && is_of_nines(end.number)
+        };
+        [(smallest, largest), (largest, smallest)]
+            .into_iter()
+            .find(|(end, other)| is_mark(end, other))
+            .map(|(end, _)| (end.number, end.count))
     }
 
     /// The number that makes up more than half of the variance, or several that do and are far from the
@@ -118,6 +169,12 @@ impl Extremes {
         })?;
         Some((last + 1, far[0].1))
     }
+}
+
+/// Whether a number is written with nines only, and at least two: -99, 9999.
+fn is_of_nines(number: f64) -> bool {
+    let digits = number.abs().to_string();
+    digits.len() > 1 && digits.bytes().all(|digit| digit == b'9')
 }
 
 /// Whether a text is a time: 10:30, 1:30:05.
@@ -165,6 +222,22 @@ mod tests {
         for text in ["10.3.0", "1:2:3:4", "10:", "a:b", "100:30", "", "10"] {
             assert!(!is_date_or_time(text), "{text}");
         }
+    }
+
+    #[test]
+    fn marks_of_missing_values_are_found() {
+        let found = |numbers: &[f64]| {
+            let mut extremes = Extremes::default();
+            numbers.iter().zip(1..).for_each(|(&number, line)| extremes.add(number, line, "x"));
+            extremes.missing_mark()
+        };
+        assert_eq!(found(&[0.5, -999.0, 0.25, -999.0, 1.0]), Some((-999.0, 2)));
+        assert_eq!(found(&[9999.0, 0.5, 0.25, 9999.0, 9999.0]), Some((9999.0, 3)));
+        assert_eq!(found(&[0.5, -999.0, 0.25, 1.0]), None, "once");
+        assert_eq!(found(&[0.5, -998.0, 0.25, -998.0]), None, "another number");
+        assert_eq!(found(&[10.0, 20.0, 80.0, 99.0, 99.0]), None, "an age");
+        assert_eq!(found(&[99.0, 99.0]), None, "nothing else");
+        assert_eq!(found(&[]), None);
     }
 
     #[test]

@@ -92,9 +92,11 @@ pub(super) fn best(rows: &[Row]) -> Result<Option<(Best, Option<String>)>, &'sta
     let note = others.first().and_then(|&(next, _)| {
         let names = [first.name(), next.name()];
         let is_by_one = shared.as_ref().is_some_and(|shared| shared.len() == 1);
-        match is_by_one && of_some_seeds {
-            true => Some(by_one_seed(&names)),
-            false => by_chance(&names, &differences(&errors(first), &errors(next)), &metric),
+        let differences = differences(&errors(first), &errors(next));
+        match differences.len() {
+            _ if is_by_one && of_some_seeds => Some(by_one_common_seed(&names)),
+            1 => Some(by_one_seed(&names)),
+            _ => by_chance(&names, &differences, &metric),
         }
     });
 
@@ -145,8 +147,16 @@ fn differences(best: &BTreeMap<u64, f64>, next: &BTreeMap<u64, f64>) -> Vec<f64>
     differences.flatten().collect()
 }
 
-/// The note where rows of several seeds are ranked by the only one that all rows have.
+/// The note where rows are ranked by runs of one seed.
 fn by_one_seed([best, next]: &[String; 2]) -> String {
+    format!(
+        "chance may have decided: `{best}` and `{next}` are compared by one seed; runs with `--seed 1` and \
+         others would tell"
+    )
+}
+
+/// The note where rows of several seeds are ranked by the only one that all rows have.
+fn by_one_common_seed([best, next]: &[String; 2]) -> String {
     format!(
         "chance may have decided: `{best}` and `{next}` are compared by one seed, the only one that all \
          have, since runs of other seeds were measured on other samples"

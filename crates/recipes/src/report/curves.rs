@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::facts::unit_of_speed;
 use crate::{
     chart::{Chart, Line},
     numbers::in_words,
@@ -41,7 +42,7 @@ pub(super) fn curves(record: &Record) -> Vec<Chart> {
         if steps.iter().any(|step| step.gradient_norm.is_some()) {
             charts.push(by_step("Gradient norm", "norm", &|step| step.gradient_norm));
         }
-        charts.push(by_step("Speed", "samples/s", &|step| step.samples_per_second));
+        charts.push(by_step("Speed", unit_of_speed(record), &|step| step.samples_per_second));
     }
     charts.retain(|chart| chart.lines.iter().any(|line| line.points.len() > 1));
     charts

@@ -33,13 +33,11 @@ pub(super) fn facts(record: &Record) -> Vec<(&'static str, String)> {
                 format!("{}, {} of them trained", grouped(summary.parameters), grouped(trained))
             }
         };
-        let is_text = registry::find(&record.recipe).is_ok_and(|recipe| recipe.task == Task::Text);
-        let [seen, a_second] =
-            if is_text { ["tokens seen", "tokens/s"] } else { ["samples seen", "samples/s"] };
+        let seen = if is_text(record) { "tokens seen" } else { "samples seen" };
         facts.extend([
             ("parameters", parameters),
             (seen, grouped(summary.samples)),
-            (a_second, rate(summary.samples_per_second())),
+            (unit_of_speed(record), rate(summary.samples_per_second())),
             ("time", duration(summary.seconds)),
         ]);
     }
@@ -61,6 +59,15 @@ pub(super) fn facts(record: &Record) -> Vec<(&'static str, String)> {
         facts.push((if record.resumed > 0 { "last started" } else { "started" }, minute));
     }
     facts
+}
+
+/// What there are so many of in a second.
+pub(super) fn unit_of_speed(record: &Record) -> &'static str {
+    if is_text(record) { "tokens/s" } else { "samples/s" }
+}
+
+fn is_text(record: &Record) -> bool {
+    registry::find(&record.recipe).is_ok_and(|recipe| recipe.task == Task::Text)
 }
 
 #[cfg(test)]

@@ -129,6 +129,9 @@ impl HeldOut {
             let guess = match as_common.count() {
                 1 if count == of => format!("`{class}`, the only class that was held out"),
                 1 => format!("`{class}`, the most common class ({})", percent(share)),
+                alike if alike == report.per_class.len() => {
+                    format!("one of the {alike} classes ({})", percent(share))
+                }
                 alike => format!("one of the {alike} most common classes ({})", percent(share)),
             };
             told(accuracy < share - margin, format!("always guessing {guess}"))
@@ -201,8 +204,7 @@ mod tests {
 
         let alike =
             held_out(&[("accuracy", 0.5)], &[500, 500], None).no_better_than(false).unwrap();
-        let expected =
-            "not clearly better than always guessing one of the 2 most common classes (50.0 %)";
+        let expected = "not clearly better than always guessing one of the 2 classes (50.0 %)";
         assert_eq!(alike, expected);
 
         let regression = |r2| held_out(&[("r2", r2)], &[], None).no_better_than(false);

@@ -110,7 +110,7 @@ fn unfinished(record: &Record, failure: Option<&Failure>) -> Verdict {
     let place = format!("step {}{}", grouped(record.last_step()), of.unwrap_or_default());
     let loss = record.last_report().and_then(|(_, loss)| loss);
     let loss = loss.map(|loss| format!(", at a training loss of {}", rounded(loss)));
-    let loss = loss.unwrap_or_default();
+    let loss = loss.unwrap_or_default() + &validated(record).unwrap_or_default();
     let recipe = &record.recipe;
     let from = newest_step(&record.directory.join(CHECKPOINTS));
     let from = from.map(|step| format!(" from step {}", grouped(step))).unwrap_or_default();
@@ -139,6 +139,17 @@ fn unfinished(record: &Record, failure: Option<&Failure>) -> Verdict {
         ),
     };
     Verdict { sentence, notes }
+}
+
+/// `, and 96.6 % accuracy on the validation split after epoch 1`, where one was measured.
+fn validated(record: &Record) -> Option<String> {
+    let epoch = record.epochs.iter().rfind(|epoch| !epoch.validation.is_empty())?;
+    let finite = |(name, value): (&String, &Option<f64>)| Some((name.clone(), (*value)?));
+    let metrics: Metrics = epoch.validation.iter().filter_map(finite).collect();
+    metrics.contains_key("loss").then(|| {
+        let metrics = reached(&metrics);
+        format!(", and {metrics} on the validation split after epoch {}", epoch.epoch)
+    })
 }
 
 /// How to keep a run from diverging.
@@ -351,6 +362,18 @@ mod tests {
         assert_eq!(sentence(&run, None), "cnn was interrupted after step 47 of 2,300.");
         let epoch = EpochRecord { step: 45, train_loss: Some(0.5), ..EpochRecord::default() };
         run.epochs.push(epoch);
+        let mut validated = run.clone();
+        let metrics = [("loss", Some(0.25)), ("accuracy", Some(0.9))];
+        let metrics = metrics.map(|(name, value)| (name.to_owned(), value));
+        validated.epochs = vec![
+            EpochRecord { epoch: 3, validation: metrics.into(), ..EpochRecord::default() },
+            EpochRecord { epoch: 4, ..EpochRecord::default() },
+        ];
+        let told = sentence(&validated, None);
+        assert!(
+            told.ends_with(", and 90.0 % accuracy on the validation split after epoch 3."),
+            "{told}"
+        );
         let after = "cnn was interrupted after step 47 of 2,300, at a training loss of 0.5000.";
         assert_eq!(sentence(&run, None), after);
         run.end = None;
