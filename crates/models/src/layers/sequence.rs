@@ -18,6 +18,7 @@ use crate::{
 ///
 /// Stages without parameters keep their place, so that parameters are numbered as in PyTorch.
 #[derive(Module, Debug)]
+#[allow(clippy::large_enum_variant)] // on some platforms; a network has a few dozen
 pub(crate) enum Stage<B: Backend> {
     /// A convolution.
     Conv(Conv2d<B>),
