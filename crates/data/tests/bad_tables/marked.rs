@@ -30,6 +30,25 @@ fn what_the_user_names_is_missing_where_it_is_trained_on_and_where_it_is_predict
     assert_eq!(marked.notes, [""; 0]);
 }
 
+#[test]
+fn a_mark_that_nobody_named_is_pointed_out() {
+    let row = |i: usize| match i % 7 {
+        3 => format!("-999.0,{}\n", i % 2),
+        _ => format!("{i}.5,{}\n", i % 2),
+    };
+    let text = format!("x,y\n{}", (0..42).map(row).collect::<String>());
+    let told = |missing: &[&str]| {
+        let (_folder, result) = read(&[("a.csv", text.as_bytes())], |_, options| {
+            options.missing = missing.iter().map(|mark| (*mark).to_owned()).collect();
+        });
+        result.unwrap().notes.join("\n")
+    };
+    let note = "column `x`: 6 cells hold -999, far from all others; if that marks a missing value, \
+                `--set 'data.missing=[\"-999\"]'`";
+    assert!(told(&[]).contains(note), "{}", told(&[]));
+    assert!(!told(&["-999"]).contains("far from all others"), "{}", told(&["-999"]));
+}
+
 /// Which pandas writes for -999 where it writes decimal commas.
 #[test]
 fn marks_among_decimal_commas() {

@@ -284,12 +284,19 @@ mod tests {
         let two = [(0, 0.2, 0.125), (1, 0.2, 2.0)];
         let by_one = compared(&[one, two[0], two[1]]);
         let told = |comparison: &Comparison| {
-            comparison.notes.iter().any(|note| note.contains("are compared by one seed"))
+            comparison.notes.iter().any(|note| note.contains("by one seed, the only one"))
         };
         assert!(told(&by_one), "{:?}", by_one.notes);
         let best = sentence(by_one).unwrap();
         assert_eq!(best, "lowest test loss of seed 0: runs/1 and 1 more");
-        assert!(!told(&compared(&[one, two[0]])), "neither has another");
+        let of_one_each = compared(&[one, two[0]]);
+        assert!(!told(&of_one_each), "neither has another");
+        let note = "`runs/1` and `runs/0` are compared by one seed; runs with `--seed 1`";
+        assert!(
+            of_one_each.notes.iter().any(|told| told.contains(note)),
+            "{:?}",
+            of_one_each.notes
+        );
         let third = (2, 0.2, 0.5);
         assert!(!told(&compared(&[one, (1, 0.1, 0.25), two[0], two[1], third])));
         let apart = compared(&[one, two[1]]);

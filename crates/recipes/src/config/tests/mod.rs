@@ -298,11 +298,11 @@ fn a_recipe_that_is_wrong_says_so() {
         "seed = 0.5",
         "`training.seed` must be a whole number, found `0.5`, in recipe demo:54",
     );
-    check("seed = 0", "sed = 0", "unknown key `training.sed`, in recipe demo:53");
+    check("seed = 0", "sed = 0", "unknown key `training.sed`, in recipe demo:54");
     check(
         "seed = 0",
         "seed",
-        "not valid TOML: key with no value, expected `=`, in recipe demo:53:5",
+        "not valid TOML: key with no value, expected `=`, in recipe demo:54:5",
     );
 }
 
