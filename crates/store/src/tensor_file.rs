@@ -398,6 +398,22 @@ mod tests {
         assert_eq!(error.to_string(), "`a` has a number beyond the range of i8");
     }
 
+    /// Some layers call a parameter so, and a file from elsewhere may hold any numbers.
+    #[test]
+    fn only_beside_i8_is_a_tensor_a_scale_and_only_of_f32() {
+        let tensor = |dtype, data| TensorView::new(dtype, vec![2, 2], data).unwrap();
+        let read = |dtype, scale| {
+            let tensors = [("a", dtype), ("a.scale", scale)];
+            let bytes = safetensors::serialize(tensors, None).unwrap();
+            TensorFile::from_bytes(&bytes, "file".as_ref()).map(|file| file.tensors)
+        };
+        let both = read(tensor(Dtype::F32, &[0; 16]), tensor(Dtype::F32, &[0; 16])).unwrap();
+        assert!(both.keys().eq(["a", "a.scale"]), "{both:?}");
+        let halves = TensorView::new(Dtype::F16, vec![2, 1], &[0; 4]).unwrap();
+        let refused = read(tensor(Dtype::I8, &[0; 4]), halves).unwrap_err().to_string();
+        assert!(refused.contains("`a` has numbers of type I8"), "{refused}");
+    }
+
     #[test]
     fn sizes_whose_product_cannot_be_counted_are_no_panic() {
         let shape = [0, 2, 1 << 40, 1 << 40];
