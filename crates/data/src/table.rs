@@ -369,6 +369,37 @@ mod tests {
         assert!(!may_be(&["0", "1"]) && !may_be(&["01", "1.5", "2"]) && !may_be(&["1.5", "x"]));
     }
 
+    /// Other splits may deviate where the training split does not.
+    #[test]
+    fn values_that_are_all_the_same_are_standardised_by_1() {
+        let kind = regression(&Moments::of([5.0; 3]));
+        assert_eq!(kind, TargetKind::Regression { mean: 5.0, deviation: 1.0 });
+    }
+
+    #[test]
+    fn a_fingerprint_is_of_all_splits_and_of_what_was_learnt() {
+        let table = |target| Table::new(vec![0.5], Targets::Values(vec![target]), 0).unwrap();
+        let fingerprint = |[train, validation, test]: [f32; 3], mean: f64| {
+            let kind = TargetKind::Regression { mean, deviation: 1.0 };
+            TableSplits {
+                train: table(train),
+                validation: Some(table(validation)),
+                test: Some(table(test)),
+                preprocessing: TablePreprocessing::of_numbers([(0.0, 1.0)].into_iter(), "y", kind),
+                notes: Vec::new(),
+                skipped: 0,
+                shared: Vec::new(),
+            }
+            .fingerprint()
+        };
+        let same = fingerprint([1.0, 2.0, 3.0], 0.0);
+        assert_eq!(fingerprint([1.0, 2.0, 3.0], 0.0), same);
+        for splits in [[9.0, 2.0, 3.0], [1.0, 9.0, 3.0], [1.0, 2.0, 9.0]] {
+            assert_ne!(fingerprint(splits, 0.0), same, "{splits:?}");
+        }
+        assert_ne!(fingerprint([1.0, 2.0, 3.0], 0.5), same);
+    }
+
     #[test]
     fn rows_that_do_not_hold_together_are_refused() {
         let check = |features, targets, classes, expected: &str| {

@@ -273,3 +273,50 @@ fn labels_are_mixed_as_pixels_are() {
         assert!(shares.iter().any(|&share| share > 0.1 && share < 0.9), "{shares:?}");
     }
 }
+
+/// Where the normalised image is 0, its mean.
+#[test]
+fn cutout_leaves_the_mean_in_a_square_of_its_side() {
+    let shape = ImageShape { channels: 3, height: 9, width: 7 };
+    let preprocessing = ImagePreprocessing::new(shape, Resize::Crop, vec![0.5; 3], vec![0.25; 3]);
+    for side in [3, 4] {
+        let options = AugmentOptions { cutout: side, ..Default::default() };
+        let augmentation = Augmentation::new(&options, &preprocessing, 5, &Device::default());
+        let count = 100;
+        let (images, labels) = (
+            Tensor::ones([count, 3, 9, 7], &Device::default()),
+            Tensor::zeros([count], &Device::default()),
+        );
+        let samples: Vec<usize> = (0..count).collect();
+        let augmented = augmentation.apply(batch(images, labels, &samples), 1);
+        let values: Vec<f32> = augmented.images.into_data().iter().collect();
+        assert!(values.iter().all(|&value| value == 0.0 || value == 2.0));
+        let cut = |plane: &[f32]| plane.iter().filter(|&&value| value == 0.0).count();
+        let cut: Vec<usize> = values.chunks_exact(9 * 7).map(cut).collect();
+        assert!(cut.iter().all(|&pixels| pixels > 0), "{cut:?}");
+        assert_eq!(cut.iter().max(), Some(&(side * side)));
+    }
+}
+
+/// A blended image is grey; one with a part of another is black and white.
+#[test]
+fn of_images_to_mix_about_half_are_cut_where_both_ways_are_asked_for() {
+    let device = Device::default();
+    let count = 400;
+    let shades: Vec<f32> = (0..count).map(|i| (i % 2) as f32).collect();
+    let shades = Tensor::<Selected, 1>::from_data(TensorData::new(shades, [count]), &device);
+    let images = shades.clone().reshape([count as i32, 1, 1, 1]).repeat(&[1, 3, 9, 7]);
+    let samples: Vec<usize> = (0..count).collect();
+    let cut = |mixup, cutmix| {
+        let options = AugmentOptions { mixup, cutmix, ..Default::default() };
+        let batch = batch(images.clone(), shades.clone().int(), &samples);
+        let mixed: Vec<f32> =
+            augmentation(&options).apply(batch, 1).images.into_data().iter().collect();
+        let is_grey = |image: &&[f32]| image.iter().any(|value| value.fract() != 0.0);
+        count - mixed.chunks_exact(3 * 9 * 7).filter(is_grey).count()
+    };
+    assert_eq!(cut(0.0, 1.0), count);
+    assert!(cut(1.0, 0.0) < 10);
+    let both = cut(1.0, 1.0);
+    assert!((150..250).contains(&both), "{both} of {count}"); // five deviations
+}

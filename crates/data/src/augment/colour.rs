@@ -156,3 +156,30 @@ pub(super) fn augment<B: Backend>(
     }
     images
 }
+
+#[cfg(test)]
+mod tests {
+    use backend::{Selected, device::Device};
+
+    use super::*;
+    use crate::augment::draws::{check_moments, many};
+
+    /// Of two grey pixels, brightness tells by their sum and contrast by their difference.
+    #[test]
+    fn factors_are_drawn_within_their_ranges_and_each_by_itself() {
+        let draws = many();
+        let options = AugmentOptions { brightness: 0.5, contrast: 0.3, ..Default::default() };
+        let images = Tensor::<Selected, 4>::from_floats([[[[0.2, 0.4]]]], &Device::default());
+        let images = augment(images.repeat_dim(0, draws.len()), &options, &draws);
+        let pixels: Vec<f64> = images.into_data().iter().collect();
+        let factors = pixels.as_chunks().0.iter().map(|[dark, light]| {
+            let brightness = (dark + light) / 0.6;
+            [brightness - 1.0, (light - dark) / 0.2 / brightness - 1.0]
+        });
+        let (brightness, contrast): (Vec<f64>, Vec<f64>) = factors.map(|[b, c]| (b, c)).unzip();
+        check_moments(&brightness, [-0.50001, 0.50001], 0.0, 1.0 / 12.0);
+        check_moments(&contrast, [-0.30001, 0.30001], 0.0, 0.36 / 12.0);
+        let products = brightness.iter().zip(&contrast).map(|(b, c)| b * c / 0.15);
+        check_moments(&products.collect::<Vec<_>>(), [-1.0001, 1.0001], 0.0, 1.0 / 9.0);
+    }
+}

@@ -163,6 +163,10 @@ mod tests {
             let reversed = values(spans, |span| f64::from(u8::from(span.reversed)));
             check_moments(&reversed, [0.0, 1.0], share, share * (1.0 - share));
         }
+        // Neither goes with the other.
+        let both = rows.iter().zip(&columns).map(|(row, column)| row.reversed && column.reversed);
+        let both: Vec<f64> = both.map(|both| f64::from(u8::from(both))).collect();
+        check_moments(&both, [0.0, 1.0], 0.15, 0.15 * 0.85);
     }
 
     /// Against the means over all areas and proportions of which a window lies in the image.

@@ -221,6 +221,7 @@ mod tests {
         check(&["2.030", "361.303"], Notation::Either);
         check(&["a, b", "3"], Notation::Either);
         check(&["a", "b", "0.5"], Notation::Either);
+        check(&["a", "b", "3", "5,1"], Notation::Comma);
         check(&["", "NA", "0.5"], Notation::Point);
         check(&["5,1", "0.5"], Notation::Point);
         check(&["5,1", "0.5", "6,2"], Notation::Comma);

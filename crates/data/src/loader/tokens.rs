@@ -210,6 +210,22 @@ mod tests {
         assert_eq!(parts(Predict::All), [part(0, 9, 12, false), part(9, 3, 12, true)]);
     }
 
+    /// What dropout draws from, which counts rows where a part counts targets.
+    #[test]
+    fn a_batch_knows_the_rows_before_it() {
+        for (predict, expected) in [(Predict::Last, &[0, 3, 0, 3, 0][..]), (Predict::All, &[0, 3])]
+        {
+            let loader = windows(Order::File, 3, predict);
+            let first_rows: Vec<_> = loader.batches(0, 0).map(|batch| batch.first_row).collect();
+            assert_eq!(first_rows, expected, "{predict:?}");
+        }
+        let (streams, device) = (Streams::new(tokens(13), 2, 3).unwrap(), Device::default());
+        let loader = TokenLoader::<Selected>::streams(streams, Share { rank: 1, of: 2 }, &device);
+        let batch = loader.batches(0, 0).next().unwrap();
+        assert_eq!((batch.first_row, batch.part.first), (1, 3));
+        assert_eq!(batch.inputs.into_data().iter::<i64>().collect::<Vec<_>>(), [6, 7, 8]);
+    }
+
     #[test]
     fn streams_go_on_and_say_where_they_begin() {
         let streams = Streams::new(tokens(13), 2, 3).unwrap();

@@ -147,6 +147,12 @@ mod tests {
         };
         check(["40", "A/5", "female", "5"], [1.0, 1.0, 0.0, 0.0]);
         check(["-999.0", "inf", "?", "7"], [0.0, 0.0, 1.0, 0.0]); // missing: mean and mode
+
+        let mut marked = example();
+        marked.missing.push("lost".into());
+        let mut out = vec![];
+        marked.encode(&[" lost", "", "lost\t", "7"], &mut out).unwrap();
+        assert_eq!(out, [0.0, 0.0, 1.0, 0.0]);
         check(["25", "", "unseen", "NA"], [-0.5, 0.0, 0.0, 0.0]);
         check(["3e38", "", "male", "3e38"], [1e6, 0.0, 1.0, 0.0]);
     }

@@ -98,7 +98,16 @@ fn the_last_rows_are_held_out() {
     assert_eq!(last(10, 0.0, 0.01).unwrap(), parts(9, &[], &[9]));
     assert_eq!(last(10, 0.01, 0.01).unwrap(), parts(8, &[8], &[9]));
     assert_eq!(last(10, 0.0, 0.0).unwrap(), parts(10, &[], &[]));
+    assert_eq!(last(100, 0.29, 0.0).unwrap().train.len(), 71, "0.29 * 100 is below 29");
     assert!(last(1, 0.5, 0.0).is_err() && last(2, 0.4, 0.4).is_err());
+}
+
+#[test]
+fn nothing_is_held_out_for_a_split_that_is_there() {
+    let fractions = Fractions { train: 0.5, validation: 0.2, test: 0.1 };
+    let unless_there = |validation, test| fractions.unless_there(validation, test);
+    assert_eq!(unless_there(true, false), Fractions { validation: 0.0, ..fractions });
+    assert_eq!(unless_there(false, true), Fractions { test: 0.0, ..fractions });
 }
 
 #[test]

@@ -139,6 +139,28 @@ fn each_column_tells_how_its_numbers_are_written() {
     assert_eq!([alone[0], alone[2]], [row[0], row[2]]);
 }
 
+/// Of columns that differ, each keeps how it is written, also those behind the target.
+#[test]
+fn a_column_is_written_as_itself_wherever_the_target_stands() {
+    for header in ["y;version;price", "version;y;price", "version;price;y"] {
+        let text = table(header, 60, |row| {
+            let cell = |name| match name {
+                "version" => format!("{}.25", row % 3),
+                "price" => format!("{row},5"),
+                _ => ["ja", "nein"][row % 2].to_owned(),
+            };
+            header.split(';').map(cell).collect::<Vec<_>>().join(";")
+        });
+        let (_folder, result) = read(&[("a.csv", text.as_bytes())], |_, options| {
+            options.target = TargetColumn::Name("y".into());
+        });
+        let splits = result.unwrap();
+        let point = |column: &data::Column| column.dress.and_then(|dress| dress.point);
+        let points: Vec<_> = splits.preprocessing.columns.iter().map(point).collect();
+        assert_eq!(points, [Some('.'), Some(',')], "{header}");
+    }
+}
+
 #[test]
 fn one_point_costs_a_column_with_commas_nothing() {
     let price = |row: usize| if row == 40 { "2.0".into() } else { format!("{row},5") };

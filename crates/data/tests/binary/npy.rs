@@ -179,6 +179,12 @@ fn arrays_and_csv_make_the_same_table() {
     check((0..40).map(|i| i % 21).collect(), None, Task::Regression);
     check((0..40).map(|i| i % 21).collect(), Some(Task::Multiclass), Task::Multiclass);
 
+    let values: Vec<i64> = (0..12).map(|i| 5 * i).collect();
+    let folder =
+        folder(&[("features.npy", floats(&numbers(12), 1)), ("targets.npy", integers(&values))]);
+    let task = read(folder.path()).unwrap().preprocessing.task();
+    assert_eq!(task, Task::Regression, "few whole numbers that are there once each");
+
     let values = &numbers(200)[160..];
     let texts: Vec<String> = values.iter().map(|&value| f64::from(value).to_string()).collect();
     check_like_csv(floats(values, 1), &texts, None);

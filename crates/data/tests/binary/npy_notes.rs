@@ -38,6 +38,9 @@ fn what_is_suspicious_is_told() {
         note.ends_with("column 0: the value 1e30 is far from all in the training rows"),
         "{note}"
     );
+    let below = folder(&[("rows.npy", floats(&[-1e30, 0.0, 3.0], 3))]);
+    let rows = read_npy_rows(&below.path().join("rows.npy"), &splits.preprocessing).unwrap();
+    assert!(rows.notes[0].contains("the value -1e30 is far from all"), "{:?}", rows.notes);
 }
 
 #[test]
