@@ -290,14 +290,14 @@ mod tests {
     fn small_losses_count_however_many_came_before() {
         let device = Device::default();
         let mut evaluation = Evaluation::<Selected>::new(&[], &device);
-        let losses = [(BATCHES_ON_DEVICE, 131_072.0), (100, 1.0)];
+        let losses = [(2 * BATCHES_ON_DEVICE, 131_072.0), (100, 1.0)];
         for (batches, loss) in losses {
             for _ in 0..batches {
                 evaluation.add(Tensor::from_floats([loss], &device), []);
             }
         }
         // In f32, 1 is lost beside 2^25.
-        assert_eq!(evaluation.finish()["loss"], (33_554_432.0 + 100.0) / 356.0);
+        assert_eq!(evaluation.finish()["loss"], (67_108_864.0 + 100.0) / 612.0);
     }
 
     /// As scikit-learn's `f1_score` gives it, which leaves out the class that neither occurs nor is predicted.
@@ -383,9 +383,9 @@ mod tests {
         let classes = Tensor::from_ints([1, 1], &device);
         assert_eq!(hits(logits, classes).into_data().to_vec::<f32>().unwrap(), [1.0, 0.0]);
 
-        let logits = Tensor::<Selected, 1>::from_floats([-1.0, 1.0, 1.0], &device);
-        let targets = Tensor::from_floats([0.0, 0.0, 1.0], &device);
+        let logits = Tensor::<Selected, 1>::from_floats([-1.0, 1.0, 1.0, 0.0, 0.0], &device);
+        let targets = Tensor::from_floats([0.0, 0.0, 1.0, 0.0, 1.0], &device);
         let hits = binary_hits(logits, targets).into_data().to_vec::<f32>().unwrap();
-        assert_eq!(hits, [1.0, 0.0, 1.0]);
+        assert_eq!(hits, [1.0, 0.0, 1.0, 1.0, 0.0]);
     }
 }

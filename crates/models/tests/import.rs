@@ -95,6 +95,17 @@ fn what_wrappers_put_before_all_names_is_left_out() {
 }
 
 #[test]
+fn counters_of_batch_normalisation_are_left_out_of_safetensors() {
+    let header = r#"{"bn.num_batches_tracked":{"dtype":"I64","shape":[],"data_offsets":[0,8]},
+                     "bn.weight":{"dtype":"F32","shape":[1],"data_offsets":[8,12]}}"#;
+    let (length, numbers) = ((header.len() as u64).to_le_bytes(), 7u64.to_le_bytes());
+    let bytes = [&length, header.as_bytes(), &numbers, &1.5f32.to_le_bytes()].concat();
+    let tensors = import(&bytes).unwrap();
+    assert_eq!(tensors.keys().collect::<Vec<_>>(), ["bn.weight"]);
+    assert_eq!(tensors["bn.weight"].values(), [1.5]);
+}
+
+#[test]
 fn code_is_refused_and_not_run() {
     let refused = |name: &str| {
         format!("`FILE` asks Python for `{name}`, which weights do not need; nothing was executed")

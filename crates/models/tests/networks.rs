@@ -19,6 +19,8 @@ use models::{
     weights::{count, load, shapes, to_tensors},
 };
 
+use store::StoredTensor;
+
 use crate::common::{images, tokens};
 
 type Recorded = Autodiff<Selected>;
@@ -147,6 +149,67 @@ fn every_network_learns_everywhere_and_comes_back_from_its_weights() {
     let model = config.init::<Recorded>(0, &device());
     let logits = model.forward(images([5, 3, 8, 8]), &mut pass);
     check(&Architecture::Vgg(config), &model, &[5, 3], logits);
+}
+
+/// PyTorch's, torchvision's and Keras's networks begin so: `U` is uniform up to a bound, `N` normal.
+#[test]
+fn every_network_begins_as_the_law_of_its_layers_says() {
+    enum Spread {
+        U(f64),
+        N(f64),
+        Zero,
+    }
+    use Spread::{N, U, Zero};
+    let check = |tensors: &BTreeMap<String, StoredTensor>, expected: &[(&str, Spread)]| {
+        for (name, spread) in expected {
+            let values: Vec<f64> = tensors[*name].values().iter().map(|&v| v.into()).collect();
+            let largest = values.iter().fold(0.0f64, |largest, value| largest.max(value.abs()));
+            let squares = values.iter().map(|value| value * value).sum::<f64>();
+            let root = (squares / values.len() as f64).sqrt();
+            assert!(
+                match spread {
+                    U(bound) => largest <= *bound && largest > 0.8 * bound && root < 0.7 * bound,
+                    N(deviation) => (root / deviation - 1.0).abs() < 0.05 && largest > 2.5 * root,
+                    Zero => largest == 0.0,
+                },
+                "{name}: {root}, at most {largest}"
+            );
+        }
+    };
+    let torch = |fan_in: f64| U(fan_in.sqrt().recip());
+    let glorot = |fans: f64| U((6.0 / fans).sqrt());
+    let he = |fan_out: f64| N((2.0 / fan_out).sqrt());
+
+    let simple = SimpleNetConfig::default().init::<Selected>(1, &device());
+    let expected = [
+        ("conv2.weight", torch(6.0 * 9.0)),
+        ("conv2.bias", torch(6.0 * 9.0)),
+        ("fc1.weight", torch(16.0 * 36.0)),
+        ("fc1.bias", torch(16.0 * 36.0)),
+    ];
+    check(&to_tensors(&simple), &expected);
+    let cnn = CnnConfig::default().init::<Selected>(1, &device());
+    let expected = [
+        ("conv2.weight", glorot((32.0 + 64.0) * 9.0)),
+        ("conv2.bias", Zero),
+        ("dense1.weight", glorot(576.0 + 64.0)),
+        ("dense1.bias", Zero),
+    ];
+    check(&to_tensors(&cnn), &expected);
+    let residual = ResNetConfig::default().init::<Selected>(1, &device());
+    let expected = [
+        ("layer1.0.conv1.weight", he(16.0 * 9.0)),
+        ("layer2.0.conv1.weight", he(32.0 * 9.0)),
+        ("fc.weight", torch(64.0)),
+    ];
+    check(&to_tensors(&residual), &expected);
+    let head = HeadConfig { inputs: 40, hidden: vec![20], outputs: 10, dropout: 0.5 };
+    let expected = [
+        ("classifier.0.weight", glorot(60.0)),
+        ("classifier.0.bias", Zero),
+        ("classifier.3.weight", glorot(30.0)),
+    ];
+    check(&to_tensors(&head.init::<Selected>(1, &device())), &expected);
 }
 
 #[test]
