@@ -200,6 +200,15 @@ mod tests {
     }
 
     #[test]
+    fn an_unset_gamma_is_that_of_its_kind() {
+        let rate = |kind| {
+            let config = ScheduleConfig { milestones: vec![1], ..ScheduleConfig::new(kind) };
+            config.learning_rate(1.0, 2, RunLength { steps: 8, steps_per_epoch: 2 })
+        };
+        assert_eq!([ScheduleKind::Exponential, ScheduleKind::Step].map(rate), [0.95, 0.1]);
+    }
+
+    #[test]
     fn a_range_grows_by_the_same_factor_from_its_first_step_to_its_last() {
         let config = ScheduleConfig { minimum: 1e-6, ..ScheduleConfig::new(ScheduleKind::Range) };
         let run = RunLength { steps: 7, steps_per_epoch: 2 };

@@ -437,6 +437,23 @@ fn clip_factor<B: backend::Backend>(squares: Tensor<B, 1>, largest: f64) -> Tens
 mod tests {
     use super::*;
 
+    /// As by PyTorch's `clip_grad_norm_`, also where they are near zero.
+    #[test]
+    fn gradients_are_scaled_down_to_the_largest_norm_and_never_up() {
+        let factor = |norm: f32, largest| {
+            let squares = Tensor::<backend::Selected, 1>::from_floats(
+                [norm * norm],
+                &backend::device::Device::default(),
+            );
+            clip_factor(squares, largest).into_scalar()
+        };
+        let close = |found: f32, expected: f32| assert!((found - expected).abs() < 1e-6, "{found}");
+        close(factor(4.0, 1.0), 0.25);
+        close(factor(4.0, 5.0), 1.0);
+        close(factor(1e-6, 1e-7), 0.05);
+        close(factor(0.0, 1e-7), 0.1);
+    }
+
     #[test]
     fn a_span_leaves_out_no_seconds_from_before_it_began() {
         let mut record = Record { update_samples: 32, ..Record::default() };

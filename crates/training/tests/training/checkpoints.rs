@@ -3,6 +3,8 @@
 use std::{
     fs,
     path::{Path, PathBuf},
+    thread,
+    time::Duration,
 };
 
 use backend::{
@@ -23,7 +25,7 @@ use training::{
     TrainerConfig, newest_step,
 };
 
-use crate::common::{BATCH, LinearModel, Problem, Recorded, SAMPLES, optimizer, settings};
+use crate::common::{BATCH, LinearModel, Problem, Recorded, SAMPLES, ones, optimizer, settings};
 
 /// A run directory, and the events of a run: all that remains of a process that ended.
 pub(crate) struct Kept {
@@ -228,6 +230,7 @@ fn a_run_that_was_stopped_at_any_step_ends_bit_for_bit_as_if_it_had_not_been() {
             assert_eq!((stopped.status, stopped.steps), (EndStatus::Interrupted, step));
             let resumed = run(&mut kept, everything(kind), Stop::default());
             assert_eq!(resumed.as_ref().unwrap().samples, 60);
+            assert!(resumed.as_ref().unwrap().seconds_training >= stopped.seconds_training);
             assert_eq!(weight(resumed), expected, "{kind:?}, step {step}");
             assert_eq!(kept.rows(), straight.rows(), "{kind:?}, step {step}");
         }
@@ -382,6 +385,34 @@ fn old_checkpoints_go_and_those_that_were_asked_for_stay() {
     assert_eq!(names(every_third_step), ["step-10", "step-9"]);
     let at_once = CheckpointConfig { every_minutes: Some(1e-9), keep: 3, ..config };
     assert_eq!(names(at_once), ["step-10", "step-8", "step-9"]);
+}
+
+#[test]
+fn a_checkpoint_by_time_comes_after_so_many_minutes_since_the_last() {
+    let names = |minutes| {
+        let mut settings = settings(optimizer(OptimizerKind::Sgd));
+        settings.steps_per_epoch = 6;
+        settings.checkpoint = CheckpointConfig {
+            every_epochs: None,
+            every_minutes: Some(minutes),
+            ..CheckpointConfig::default()
+        };
+        let (mut kept, device) = (Kept::new(), Device::default());
+        let mut trainer =
+            Trainer::new(ones(), settings, &device, &mut kept, Stop::default()).unwrap();
+        trainer.next_epoch().unwrap();
+        for step in 0..6 {
+            if step == 3 {
+                thread::sleep(Duration::from_millis(1050));
+            }
+            let outputs = trainer.model().weight.val().sum();
+            trainer.step(outputs, Part::whole(1)).unwrap();
+        }
+        drop(trainer);
+        kept.names()
+    };
+    assert_eq!(names(1.0), [""; 0]); // first, since a GPU compiles its kernels then
+    assert_eq!(names(1.0 / 60.0), ["step-3"]);
 }
 
 #[test]

@@ -10,7 +10,9 @@ use burn::{
 };
 use serde_json::{Value, json};
 use store::{StoredTensor, TensorFile, sha256_hex};
-use training::{Monitor, OptimizerKind, ScheduleKind, Stop, TrainError, Trainer, TrainerConfig};
+use training::{
+    Monitor, OptimizerKind, ParameterGroup, ScheduleKind, Stop, TrainError, Trainer, TrainerConfig,
+};
 
 use crate::{
     checkpoints::{Kept, everything, run, stopped},
@@ -163,7 +165,7 @@ fn a_checkpoint_of_other_tensors_is_refused() {
 #[test]
 fn a_checkpoint_of_other_settings_is_refused() {
     type Change = fn(&mut TrainerConfig);
-    let cases: [(Change, &str); 10] = [
+    let cases: [(Change, &str); 12] = [
         (
             |c| c.optimizer.kind = OptimizerKind::Adam,
             "its `optimizer.kind` was \"nadam\" and is \"adam\"",
@@ -179,6 +181,14 @@ fn a_checkpoint_of_other_settings_is_refused() {
         (|c| c.schedule.kind = ScheduleKind::Cosine, "its `schedule.kind` was \"plateau\""),
         (|c| c.clip_norm = None, "its `clip_norm` was 2.0 and is unset"),
         (|c| c.ema = Some(0.125), "and is 0.125"),
+        (|c| c.minimum_improvement = 0.25, "its `minimum_improvement` was 0.0 and is 0.25"),
+        (
+            |c| {
+                let prefix = "weight".to_owned();
+                c.parameter_groups = vec![ParameterGroup { prefix, learning_rate_factor: 0.5 }];
+            },
+            "its `groups` was [] and is [{\"weight\":0.5}]",
+        ),
         (|c| c.monitor.higher_is_better = true, "its `monitor.higher_is_better` was false and is"),
     ];
     for (change, expected) in cases {
@@ -187,6 +197,22 @@ fn a_checkpoint_of_other_settings_is_refused() {
         let error = run(&mut kept, settings, Stop::default()).unwrap_err();
         assert!(matches!(error, TrainError::OtherRun { .. }), "{error}");
         assert!(error.to_string().contains(expected), "{error}");
+    }
+}
+
+#[test]
+fn a_run_goes_on_without_what_it_began_without() {
+    let settings =
+        TrainerConfig { loss_scaling: false, keep_best: false, ..everything(OptimizerKind::Adam) };
+    let (mut kept, stop) = (Kept::new(), Stop::default());
+    stop.request_after(3);
+    run(&mut kept, settings.clone(), stop).unwrap();
+    let scaled = TrainerConfig { loss_scaling: true, ..settings.clone() };
+    let keeping = TrainerConfig { keep_best: true, ..settings };
+    for (other, what) in [(scaled, "loss scaling"), (keeping, "keeping the best model")] {
+        let error = run(&mut kept, other, Stop::default()).unwrap_err().to_string();
+        let expected = format!("it began without {what} and would continue with");
+        assert!(error.contains(&expected), "{error}");
     }
 }
 

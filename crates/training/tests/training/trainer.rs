@@ -267,6 +267,52 @@ fn the_best_epoch_is_that_of_the_highest_score_where_one_is_monitored() {
 }
 
 #[test]
+fn a_best_epoch_that_is_the_last_is_not_told_to_be_kept() {
+    let mut settings = settings(optimizer(OptimizerKind::Sgd));
+    settings.keep_best = true;
+    let mut losses = [5.0, 4.0, 3.0, 2.0, 1.0].into_iter();
+    let validate = || Some(Metrics::from([("loss".to_owned(), losses.next()?)]));
+    let mut recorder = Recorder::default();
+    let trained =
+        train_validated(&Problem::drawn(), settings, BATCH, &mut recorder, validate).unwrap();
+    assert_eq!((trained.best.unwrap().epoch, trained.kept_epoch), (5, None));
+}
+
+#[test]
+fn epochs_without_a_validation_neither_count_nor_repeat_the_last() {
+    let mut settings = settings(optimizer(OptimizerKind::Sgd));
+    settings.epochs = 9;
+    settings.patience = Some(2);
+    let mut losses = [Some(1.0), None, Some(2.0), None, Some(3.0), None].into_iter();
+    let validate = || Some(Metrics::from([("loss".to_owned(), losses.next()??)]));
+    let mut recorder = Recorder::default();
+    let trained =
+        train_validated(&Problem::drawn(), settings, BATCH, &mut recorder, validate).unwrap();
+    assert_eq!((trained.status, trained.epochs), (EndStatus::StoppedEarly, 5));
+    let told = recorder.0.iter().filter_map(|event| match event {
+        Event::Epoch { validation, .. } => Some(validation.as_ref().map(|found| found["loss"])),
+        _ => None,
+    });
+    assert_eq!(told.collect::<Vec<_>>(), [Some(1.0), None, Some(2.0), None, Some(3.0)]);
+}
+
+/// Together they are no longer than the run.
+#[test]
+fn log_intervals_are_timed_each_by_itself() {
+    let mut recorder = Recorder::default();
+    let settings = settings(optimizer(OptimizerKind::Sgd));
+    let trained = train(&Problem::drawn(), settings, BATCH, &mut recorder).unwrap();
+    let seconds = recorder.0.iter().filter_map(|event| match event {
+        Event::Step(report) => Some(BATCH as f64 / report.pace.samples_per_second),
+        _ => None,
+    });
+    let (intervals, seconds) = (seconds.clone().count(), seconds.sum::<f64>());
+    assert_eq!(intervals, 10);
+    let all = trained.seconds_training;
+    assert!(0.0 < seconds && seconds < 1.001 * all, "{seconds} of {all}");
+}
+
+#[test]
 fn an_interrupted_run_returns_the_numbers_of_its_own_model() {
     let run = |problem: &Problem, steps, log_every_steps| {
         let settings = TrainerConfig { log_every_steps, ..settings(optimizer(OptimizerKind::Sgd)) };
