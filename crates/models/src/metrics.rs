@@ -272,7 +272,7 @@ mod tests {
             ("perplexity", Reduction::Exponential),
             ("mae", Reduction::Scaled { unit: 3.0 }),
             ("rmse", Reduction::Root { unit: 10.0 }),
-            ("r2", Reduction::Explained { variance: 8.0 }),
+            ("r2", Reduction::Explained { variance: 16.0 }),
         ];
         let mut evaluation = Evaluation::new(&metrics, &device);
         for (losses, hits) in [(vec![1.0, 3.0, 5.0], vec![1.0, 0.0, 1.0]), (vec![7.0], vec![1.0])] {
@@ -281,7 +281,7 @@ mod tests {
             evaluation.add(losses.clone(), iter::once(hits).chain(iter::repeat_n(losses, 4)));
         }
         let perplexity = ("perplexity", 4.0f64.exp());
-        let errors = [("mae", 12.0), ("r2", 0.5), ("rmse", 20.0)];
+        let errors = [("mae", 12.0), ("r2", 0.75), ("rmse", 20.0)];
         let expected = [("accuracy", 0.75), ("loss", 4.0), perplexity].into_iter().chain(errors);
         assert_eq!(evaluation.finish(), expected.map(|(k, v)| (k.to_owned(), v)).collect());
     }

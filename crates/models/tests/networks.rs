@@ -203,6 +203,9 @@ fn every_network_begins_as_the_law_of_its_layers_says() {
         ("fc.weight", torch(64.0)),
     ];
     check(&to_tensors(&residual), &expected);
+    let vgg = VggConfig { blocks: vec![vec![16, 32]], ..narrow_vgg() };
+    let expected = [("features.3.weight", he(32.0 * 9.0)), ("features.3.bias", Zero)];
+    check(&to_tensors(&vgg.init::<Selected>(1, &device())), &expected);
     let head = HeadConfig { inputs: 40, hidden: vec![20], outputs: 10, dropout: 0.5 };
     let expected = [
         ("classifier.0.weight", glorot(60.0)),

@@ -33,6 +33,19 @@ fn rows_of_a_group_are_on_one_side_and_its_name_is_no_feature() {
 }
 
 #[test]
+fn a_row_of_no_group_is_a_group_of_its_own() {
+    let row =
+        |i: usize| format!("{},{}.5,{}\n", if i < 20 { "NA" } else { "p" }, i * 7 % 40, i % 2);
+    let text = format!("patient,x,y\n{}", (0..40).map(row).collect::<String>());
+    let (_folder, result) = read(&[("a.csv", text.as_bytes())], |_, options| {
+        (options.validation, options.group) = (0.25, Some("patient".to_owned()));
+    });
+    let held_out = result.unwrap().validation.unwrap().lines;
+    assert_eq!(held_out.len(), 10);
+    assert!(held_out.iter().all(|&line| line < 22), "{held_out:?}");
+}
+
+#[test]
 fn the_last_rows_are_held_out_where_rows_are_in_the_order_of_time() {
     let text = visits();
     let (_folder, result) = read(&[("a.csv", text.as_bytes())], |_, options| {

@@ -1,6 +1,9 @@
 //! The trainer's own promises: accumulation, divergence, the end of a run, and what it tells.
 
-use std::time::Duration;
+use std::{
+    thread,
+    time::{Duration, Instant},
+};
 
 use backend::{NAME, Part, Selected, device::Device, overrides};
 use burn::tensor::Tensor;
@@ -310,6 +313,29 @@ fn log_intervals_are_timed_each_by_itself() {
     assert_eq!(intervals, 10);
     let all = trained.seconds_training;
     assert!(0.0 < seconds && seconds < 1.001 * all, "{seconds} of {all}");
+}
+
+#[test]
+fn what_is_measured_and_shown_takes_no_time_of_training() {
+    let (mut recorder, start) = (Recorder::default(), Instant::now());
+    let pause = Duration::from_millis(100);
+    let mut trainer = begun(&mut recorder);
+    for _ in 0..2 {
+        let losses = trainer.model().weight.val().sum();
+        trainer.step(losses, Part::whole(1)).unwrap();
+    }
+    trainer.show("", |_| {
+        thread::sleep(pause);
+        String::new()
+    });
+    let validate = |_: &LinearModel<Selected>| {
+        thread::sleep(pause);
+        None
+    };
+    trainer.end_epoch(validate).unwrap();
+    let trained = trainer.finish().unwrap().seconds_training;
+    let others = start.elapsed().as_secs_f64() - trained;
+    assert!(others >= 2.0 * pause.as_secs_f64(), "{others} seconds beside {trained}");
 }
 
 #[test]
