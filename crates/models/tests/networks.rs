@@ -153,7 +153,7 @@ fn every_network_learns_everywhere_and_comes_back_from_its_weights() {
 
 /// PyTorch's, torchvision's and Keras's networks begin so: `U` is uniform up to a bound, `N` normal.
 #[test]
-fn every_network_begins_as_the_law_of_its_layers_says() {
+fn every_network_begins_with_the_initialization_of_its_layers() {
     enum Spread {
         U(f64),
         N(f64),

@@ -306,7 +306,7 @@ fn log_intervals_are_timed_each_by_itself() {
     let settings = settings(optimizer(OptimizerKind::Sgd));
     let trained = train(&Problem::drawn(), settings, BATCH, &mut recorder).unwrap();
     let seconds = recorder.0.iter().filter_map(|event| match event {
-        Event::Step(report) => Some(BATCH as f64 / report.pace.samples_per_second),
+        Event::Step(report) => Some(BATCH as f64 / report.throughput.samples_per_second),
         _ => None,
     });
     let (intervals, seconds) = (seconds.clone().count(), seconds.sum::<f64>());
