@@ -100,7 +100,8 @@ fn train(
     while let Some(epoch) = trainer.next_epoch() {
         for batch in epoch.batches(loader.batches(epoch.index, epoch.position)) {
             let batch = batch?;
-            let logits = trainer.model().forward(batch.images, &mut Pass::evaluation());
+            let mut pass = Pass::training(SEED, trainer.step_number(), batch.part.first);
+            let logits = trainer.model().forward(batch.images, &mut pass);
             trainer.step(cross_entropy(logits, batch.labels), batch.part)?;
         }
         trainer.end_epoch(|_| None)?;

@@ -124,7 +124,8 @@ fn learn(pictures: u32, epochs: usize) -> anyhow::Result<Model<Selected>> {
     while let Some(epoch) = trainer.next_epoch() {
         for batch in epoch.batches(train.batches(epoch.index, epoch.position)) {
             let batch = batch?;
-            let logits = trainer.model().forward(batch.images, &mut Pass::evaluation());
+            let mut pass = Pass::training(0, trainer.step_number(), batch.part.first);
+            let logits = trainer.model().forward(batch.images, &mut pass);
             trainer.step(cross_entropy(logits, batch.labels), batch.part)?;
         }
         trainer.end_epoch(|_| None)?;

@@ -26,7 +26,7 @@ pub trait Backend: burn::tensor::backend::Backend {
     const CHANNELS_LAST: bool = false;
     /// Whether an operation has been computed once the call returns. On a GPU it has only been asked
     /// for, and what reads a result waits for it.
-    const IS_SYNCHRONOUS: bool = true;
+    const IS_SYNCHRONOUS: bool;
 
     /// Bytes of the device's memory that this program has now, where the system tells: what the process
     /// has, or on a GPU what CubeCL has reserved for tensors.
@@ -349,4 +349,6 @@ pub trait Backend: burn::tensor::backend::Backend {
 }
 
 #[cfg(feature = "ndarray")]
-impl Backend for burn::backend::NdArray {}
+impl Backend for burn::backend::NdArray {
+    const IS_SYNCHRONOUS: bool = true;
+}

@@ -63,12 +63,13 @@ class Mlp(nn.Module):
 
 def cnn(sizes):
     side = ((sizes["size"] - 2) // 2 - 2) // 2 - 2
+    (first, second, third), hidden = sizes["filters"], sizes["hidden"]
     return Sequence(
-        conv1=nn.Conv2d(sizes["channels"], 32, 3), relu1=nn.ReLU(), pool1=nn.MaxPool2d(2),
-        conv2=nn.Conv2d(32, 64, 3), relu2=nn.ReLU(), pool2=nn.MaxPool2d(2),
-        conv3=nn.Conv2d(64, 64, 3), relu3=nn.ReLU(), flatten=nn.Flatten(),
-        dense1=nn.Linear(64 * side * side, 64), relu4=nn.ReLU(),
-        dense2=nn.Linear(64, sizes["classes"]),
+        conv1=nn.Conv2d(sizes["channels"], first, 3), relu1=nn.ReLU(), pool1=nn.MaxPool2d(2),
+        conv2=nn.Conv2d(first, second, 3), relu2=nn.ReLU(), pool2=nn.MaxPool2d(2),
+        conv3=nn.Conv2d(second, third, 3), relu3=nn.ReLU(), flatten=nn.Flatten(),
+        dense1=nn.Linear(third * side * side, hidden), relu4=nn.ReLU(),
+        dense2=nn.Linear(hidden, sizes["classes"]),
     )
 
 

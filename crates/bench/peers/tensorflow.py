@@ -27,11 +27,12 @@ def mlp():
 
 
 def cnn():
+    first, second, third = sizes["filters"]
     return keras.Sequential([
-        layers.Conv2D(32, 3, activation="relu"), layers.MaxPool2D(2),
-        layers.Conv2D(64, 3, activation="relu"), layers.MaxPool2D(2),
-        layers.Conv2D(64, 3, activation="relu"), layers.Flatten(),
-        layers.Dense(64, activation="relu"), layers.Dense(sizes["classes"]),
+        layers.Conv2D(first, 3, activation="relu"), layers.MaxPool2D(2),
+        layers.Conv2D(second, 3, activation="relu"), layers.MaxPool2D(2),
+        layers.Conv2D(third, 3, activation="relu"), layers.Flatten(),
+        layers.Dense(sizes["hidden"], activation="relu"), layers.Dense(sizes["classes"]),
     ])
 
 
@@ -108,8 +109,9 @@ def set_weights(network):
         else:
             dense = weight("weight")
             if kind == "cnn" and prefix == "dense1":  # after maps whose channels come last here
-                side = int((dense.shape[1] // 64) ** 0.5)
-                dense = dense.reshape(-1, 64, side, side).transpose(0, 2, 3, 1)
+                channels = sizes["filters"][-1]
+                side = int((dense.shape[1] // channels) ** 0.5)
+                dense = dense.reshape(-1, channels, side, side).transpose(0, 2, 3, 1)
                 dense = dense.reshape(dense.shape[0], -1)
             stage.set_weights([dense.T, weight("bias")])
 

@@ -133,8 +133,8 @@ pub(crate) fn hold_out_rows(
     let (rest, test) = divide((0..classes.len()).collect(), fractions.test)?;
     let (train, validation) = divide(rest, fractions.validation_of_rest())?;
     let left_out = 1.0 - fractions.train;
-    let fewer = (left_out > 0.0).then(|| stratified(&train, classes, left_out, seed)).flatten();
-    let train = fewer.map_or(train, |split| split.train);
+    let fewer = (left_out > 0.0).then(|| proportional(&train, classes, left_out, seed));
+    let train = fewer.flatten().map_or(train, |split| split.train);
     Ok(Parts { train, validation, test })
 }
 
@@ -191,6 +191,32 @@ struct Split {
 /// single sample then leave the total short. `None` where no class has two; `fraction` lies between 0 and
 /// 1, both excluded.
 fn stratified(samples: &[usize], classes: &[u32], fraction: f64, seed: u64) -> Option<Split> {
+    divided(samples, classes, seed, |sizes| {
+        let mut quotas = whole_quotas(sizes, fraction);
+        hold_out_rare(&mut quotas, sizes, fraction);
+        fill(&mut quotas, sizes, fraction);
+        quotas
+    })
+}
+
+/// As [`stratified`], without care for rare classes.
+fn proportional(samples: &[usize], classes: &[u32], fraction: f64, seed: u64) -> Option<Split> {
+    divided(samples, classes, seed, |sizes| {
+        let mut quotas = whole_quotas(sizes, fraction);
+        fill(&mut quotas, sizes, fraction);
+        quotas
+    })
+}
+
+/// Holds out a number of samples of each class; `None` where there is none.
+///
+/// - `quotas`: from the sizes of the classes to how many of each are held out
+fn divided(
+    samples: &[usize],
+    classes: &[u32],
+    seed: u64,
+    quotas: impl Fn(&[usize]) -> Vec<usize>,
+) -> Option<Split> {
     let mut members = BTreeMap::<u32, Vec<usize>>::new();
     for &index in samples {
         members.entry(classes[index]).or_default().push(index);
@@ -199,7 +225,7 @@ fn stratified(samples: &[usize], classes: &[u32], fraction: f64, seed: u64) -> O
     let random = Random::new(seed, Purpose::Split, 0);
     let sizes: Vec<usize> = members.values().map(Vec::len).collect();
     let mut held_out = Vec::new();
-    for (indices, count) in members.values_mut().zip(quotas(&sizes, fraction)) {
+    for (indices, count) in members.values_mut().zip(quotas(&sizes)) {
         // Sorting by a key of its own gives each sample a place that no other sample can shift.
         indices.sort_by_cached_key(|&index| (random.bits(index as u64), index));
         held_out.extend_from_slice(&indices[..count]);
@@ -214,33 +240,39 @@ fn stratified(samples: &[usize], classes: &[u32], fraction: f64, seed: u64) -> O
     Some(Split { train, held_out })
 }
 
-/// How many samples of each class are held out: the whole part of its share, then one for the largest
-/// classes that have none, and one more for those with the largest remainders until the total is right.
-fn quotas(sizes: &[usize], fraction: f64) -> Vec<usize> {
-    let total = sizes.iter().sum::<usize>() as f64;
-    let wanted = ((total * fraction).round() as usize).max(1);
-    let mut quotas: Vec<usize> = sizes
-        .iter()
-        .map(|&size| ((size as f64 * fraction) as usize).min(size.saturating_sub(1)))
-        .collect();
+/// The whole part of each class's share.
+fn whole_quotas(sizes: &[usize], fraction: f64) -> Vec<usize> {
+    let quota = |&size: &usize| ((size as f64 * fraction) as usize).min(size.saturating_sub(1));
+    sizes.iter().map(quota).collect()
+}
 
-    let spare = wanted.max(total as usize / 4).saturating_sub(quotas.iter().sum());
+/// One for the largest classes that have none.
+fn hold_out_rare(quotas: &mut [usize], sizes: &[usize], fraction: f64) {
+    let total = sizes.iter().sum::<usize>();
+    let spare = wanted(sizes, fraction).max(total / 4).saturating_sub(quotas.iter().sum());
     let mut without: Vec<usize> =
         (0..sizes.len()).filter(|&class| quotas[class] == 0 && sizes[class] > 1).collect();
     without.sort_by_key(|&class| Reverse(sizes[class]));
     without.into_iter().take(spare).for_each(|class| quotas[class] = 1);
+}
 
+/// One more for those with the largest remainders until the total is right.
+fn fill(quotas: &mut [usize], sizes: &[usize], fraction: f64) {
     let remainder = |class: usize| sizes[class] as f64 * fraction - quotas[class] as f64;
     let mut by_remainder: Vec<usize> = (0..sizes.len()).collect();
     by_remainder.sort_by(|&a, &b| remainder(b).total_cmp(&remainder(a)).then(a.cmp(&b)));
-    let missing = wanted.saturating_sub(quotas.iter().sum());
+    let missing = wanted(sizes, fraction).saturating_sub(quotas.iter().sum());
     let can_give = by_remainder
         .into_iter()
         .filter(|&class| quotas[class] + 1 < sizes[class] && remainder(class) >= 0.0);
     for class in can_give.take(missing).collect::<Vec<_>>() {
         quotas[class] += 1;
     }
-    quotas
+}
+
+/// How many samples are held out in all.
+fn wanted(sizes: &[usize], fraction: f64) -> usize {
+    ((sizes.iter().sum::<usize>() as f64 * fraction).round() as usize).max(1)
 }
 
 /// What the user should know of classes that are trained on and not validated on, if there are any.

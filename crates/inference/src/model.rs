@@ -250,7 +250,7 @@ impl<B: Backend> Model<B> {
         self.check_shape(images.dims())?;
         let mut pass = Pass::evaluation();
         Ok(match &self.network {
-            Network::Cnn(network) => network.forward(images, &mut Pass::evaluation()),
+            Network::Cnn(network) => network.forward(images, &mut pass),
             Network::SimpleNet(network) => network.forward(images),
             Network::ResNet(network) => network.forward(images, &mut pass),
             Network::Vgg(network) => network.forward(images, &mut pass),

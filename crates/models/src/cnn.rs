@@ -111,7 +111,7 @@ impl CnnConfig {
 }
 
 impl<B: Backend> Cnn<B> {
-    /// The sizes are the tutorial's.
+    /// The sizes beside the steps are the tutorial's.
     ///
     /// - `images`: `[batch, channels, height, width]`
     /// - returns logits: `[batch, classes]`

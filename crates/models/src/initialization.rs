@@ -23,7 +23,7 @@ pub enum Initialization {
     /// PyTorch's own: weight and bias uniform within `1 / sqrt(fan_in)`, in an LSTM within
     /// `1 / sqrt(hidden)`; embeddings normal (the `reset_parameters` of `torch.nn`).
     Pytorch,
-    /// Keras's: weights by Glorot's uniform law, zero biases, in an LSTM an orthogonal recurrent
+    /// Keras's: weights by Glorot's uniform distribution, zero biases, in an LSTM an orthogonal recurrent
     /// weight and a forget bias of 1; embeddings uniform within 0.05.
     Keras,
     /// He et al.'s for networks with ReLU, as in torchvision: weights normal with the deviation
@@ -277,7 +277,7 @@ impl Spread {
     }
 }
 
-/// The bound of Glorot's uniform law (Glorot and Bengio, 2010).
+/// The bound of Glorot's uniform distribution (Glorot and Bengio, 2010).
 pub(crate) fn glorot(fan_in: f64, fan_out: f64) -> f64 {
     (6.0 / (fan_in + fan_out).max(1.0)).sqrt()
 }

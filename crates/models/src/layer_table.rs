@@ -321,6 +321,9 @@ mod tests {
             assert_eq!(layers.iter().map(|layer| layer.parameters).sum::<usize>(), count);
         };
         check(Architecture::Cnn(CnnConfig::default()), &[1, 28, 28]);
+        let (filters, hidden) = ([3, 5, 4], 6);
+        let narrow = CnnConfig { filters, hidden, ..CnnConfig::default() };
+        check(Architecture::Cnn(narrow), &[1, 28, 28]);
         check(Architecture::SimpleNet(SimpleNetConfig::default()), &[1, 32, 32]);
         for shortcut in [Shortcut::Zeros, Shortcut::Convolution] {
             let config = ResNetConfig { shortcut, ..ResNetConfig::default() };

@@ -375,8 +375,34 @@ fn the_last_position_predicts_and_learns_alone_as_it_does_among_all() {
 }
 
 #[test]
+fn the_cnn_drops_only_while_it_trains() {
+    let config = CnnConfig { dropout: 0.5, filters: [3, 5, 4], ..CnnConfig::default() };
+    let model = config.init::<Selected>(0, &device());
+    let logits = |mut pass| model.forward(images([2, 1, 28, 28]), &mut pass).into_data();
+    assert_eq!(logits(Pass::evaluation()), logits(Pass::evaluation()));
+    assert_eq!(logits(Pass::training(0, 3, 0)), logits(Pass::training(0, 3, 0)));
+    assert_ne!(logits(Pass::training(0, 3, 0)), logits(Pass::training(0, 4, 0)));
+    assert_ne!(logits(Pass::training(0, 3, 0)), logits(Pass::evaluation()));
+}
+
+/// In files of before sizes could be chosen.
+#[test]
+fn a_cnn_without_sizes_is_the_tutorials() {
+    let written = r#"{"network": "cnn", "channels": 1, "size": 28, "classes": 10}"#;
+    let read: Architecture = serde_json::from_str(written).unwrap();
+    assert_eq!(read, Architecture::Cnn(CnnConfig::default()));
+}
+
+#[test]
 fn sizes_that_do_not_fit_are_refused() {
     let refusal = |architecture: Architecture| architecture.check().unwrap_err();
+    let cnn = CnnConfig::default;
+    for wrong in [CnnConfig { filters: [8, 0, 8], ..cnn() }, CnnConfig { hidden: 0, ..cnn() }] {
+        let told = refusal(Architecture::Cnn(wrong)).to_string();
+        assert!(told.contains("one of them is 0"), "{told}");
+    }
+    let dropout = refusal(Architecture::Cnn(CnnConfig { dropout: 1.5, ..cnn() }));
+    assert_eq!(dropout, ArchitectureError::Dropout { probability: 1.5 });
     let small = refusal(Architecture::Cnn(CnnConfig { size: 17, ..CnnConfig::default() }));
     assert_eq!(small.to_string(), "images of 17x17 are too small for the network `cnn`");
     assert_eq!(small.help(), "use images of at least 18x18");

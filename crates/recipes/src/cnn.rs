@@ -31,6 +31,9 @@ pub static RECIPE: Recipe = Recipe {
     },
 };
 
+/// The most channels; of more the weights would not fit anywhere.
+const MOST_FILTERS: usize = 4096;
+
 /// The table `[model]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -53,7 +56,8 @@ impl Initialised for Model {
 
 impl Check for Model {
     fn check(&self, checker: &mut Checker<'_>) {
-        check_widths("model.filters", &self.filters, checker);
+        let are_channels = self.filters.iter().all(|filters| (1..=MOST_FILTERS).contains(filters));
+        checker.require("model.filters", are_channels, "1 to 4096 channels");
         check_widths("model.hidden", &[self.hidden], checker);
         check_dropout(self.dropout, None, checker);
         self.weights.check(checker);

@@ -136,8 +136,7 @@ pub(crate) fn trained_on(layers: &[SettingsLayer], data: &Path) -> bool {
     let is_same = place(data)
         .is_some_and(|data| trained.iter().flatten().any(|own| place(own).as_ref() == Some(&data)));
     let as_long = length(&own).is_some() && length(&own) == length(data);
-    is_same
-        || (as_long && fs::read(&own).is_ok_and(|own| fs::read(data).is_ok_and(|data| own == data)))
+    is_same || (as_long && is_copy(&own, data).unwrap_or(false))
 }
 
 /// The file that the last of these layers with such a setting names.

@@ -104,8 +104,8 @@ impl FrozenLayers {
 impl Outline<'_> {
     pub(crate) fn plan(mut self) -> Result<Plan, Failure> {
         self.trainer = self.trainer.validated(self.validates);
-        if let Some(mistake) = self.trainer.mistakes().into_iter().next() {
-            return Err(TrainError::Config(mistake).into());
+        if let Some(invalid) = self.trainer.invalid_settings().into_iter().next() {
+            return Err(TrainError::Config(invalid).into());
         }
         let mut notes = self.notes.clone();
         let Training { batch_size, precision, .. } = *self.training;

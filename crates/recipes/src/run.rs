@@ -132,7 +132,7 @@ impl Run<'_> {
     }
 
     /// Records what the result depends on besides the settings and the data, by its hash.
-    pub(crate) fn depends_on(&mut self, what: &str, hash: String) {
+    pub(crate) fn record_fingerprint(&mut self, what: &str, hash: String) {
         self.fingerprints.insert(what.to_owned(), hash);
     }
 
@@ -140,7 +140,7 @@ impl Run<'_> {
     pub(crate) fn begins_with(&mut self, weights: Option<&TrainedWeights>) {
         let Some(weights) = weights else { return };
         self.notes.extend(weights.note_on_division(&self.data));
-        self.depends_on("its initial weights", weights.hash());
+        self.record_fingerprint("its initial weights", weights.hash());
         if let Some(files) = self.files.as_mut().filter(|_| !self.start.resumes) {
             files.keep_initial(weights.file());
         }

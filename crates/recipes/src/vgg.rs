@@ -98,9 +98,9 @@ fn train<B: AutodiffBackend>(
     let mut run = start.open(&config, &images.hashes, &notes)?;
     run.skipped(images.skipped);
     if frozen_blocks > 0 {
-        run.depends_on("its frozen weights", frozen.hash.clone());
+        run.record_fingerprint("its frozen weights", frozen.hash.clone());
         // Those that are computed in other batches may be rounded otherwise.
-        run.depends_on("the features that it keeps", keeps.to_string());
+        run.record_fingerprint("the features that it keeps", keeps.to_string());
     }
     let interrupt = run.interrupt();
     let trainer_config = config.trainer(train.steps_per_epoch()).validated(validation.is_some());

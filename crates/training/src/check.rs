@@ -25,8 +25,8 @@ pub struct InvalidSetting {
 
 impl TrainerConfig {
     /// Every setting that is out of range, once.
-    pub fn mistakes(&self) -> Vec<InvalidSetting> {
-        let mut found = Mistakes::default();
+    pub fn invalid_settings(&self) -> Vec<InvalidSetting> {
+        let mut found = InvalidSettings::default();
         self.optimizer.check(&mut found);
         self.schedule.check(self.optimizer.learning_rate, &mut found);
         for group in &self.parameter_groups {
@@ -62,12 +62,15 @@ impl TrainerConfig {
     ///
     /// [`TrainError::Config`] names the first setting that is out of range.
     pub(crate) fn check(&self) -> Result<(), TrainError> {
-        self.mistakes().into_iter().next().map_or(Ok(()), |first| Err(TrainError::Config(first)))
+        self.invalid_settings()
+            .into_iter()
+            .next()
+            .map_or(Ok(()), |first| Err(TrainError::Config(first)))
     }
 }
 
 impl OptimizerConfig {
-    fn check(&self, found: &mut Mistakes) {
+    fn check(&self, found: &mut InvalidSettings) {
         found.above_zero("optimizer.learning_rate", self.learning_rate);
         found.below_one("optimizer.beta_1", self.beta_1);
         found.below_one("optimizer.beta_2", self.beta_2);
@@ -85,7 +88,7 @@ impl OptimizerConfig {
 
 impl ScheduleConfig {
     /// - `base`: the optimizer's learning rate
-    fn check(&self, base: f64, found: &mut Mistakes) {
+    fn check(&self, base: f64, found: &mut InvalidSettings) {
         let minimum = self.minimum;
         found.at_least_zero("schedule.minimum", minimum);
         if self.kind == ScheduleKind::Range {
@@ -121,7 +124,7 @@ impl ScheduleConfig {
 }
 
 impl CheckpointConfig {
-    fn check(&self, found: &mut Mistakes) {
+    fn check(&self, found: &mut InvalidSettings) {
         let epochs = |epochs: Option<usize>| epochs.map(|epochs| epochs as u64);
         found.at_least_one("checkpoint.every_steps", self.every_steps);
         found.at_least_one("checkpoint.every_epochs", epochs(self.every_epochs));
@@ -134,9 +137,9 @@ impl CheckpointConfig {
 }
 
 #[derive(Default)]
-struct Mistakes(Vec<InvalidSetting>);
+struct InvalidSettings(Vec<InvalidSetting>);
 
-impl Mistakes {
+impl InvalidSettings {
     /// Notes a setting that does not hold, unless it was noted already.
     fn require(&mut self, key: &str, value: impl Display, holds: bool, expected: &'static str) {
         if !holds && self.0.iter().all(|mistake| mistake.key != key) {
@@ -267,8 +270,11 @@ mod tests {
         config.optimizer.weight_decay = 1e39;
         config.schedule.minimum = 1e39;
         config.epochs = 0;
-        let named: Vec<_> =
-            config.mistakes().into_iter().map(|found| (found.key, found.expected)).collect();
+        let named: Vec<_> = config
+            .invalid_settings()
+            .into_iter()
+            .map(|found| (found.key, found.expected))
+            .collect();
         let in_f32 = "at most 3.4e38, the largest number of 32 bits";
         let expected = [
             ("optimizer.weight_decay", in_f32),

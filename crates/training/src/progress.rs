@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pace_is_of_the_whole_span() {
+    fn throughput_is_of_the_whole_interval() {
         let spent = PhaseTimes {
             waited: 1.0,
             forward: 2.0,
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn the_updates_that_tune_are_left_out_of_the_pace() {
+    fn the_updates_that_tune_are_left_out_of_throughput() {
         let tuning = Tuning { samples: 96, seconds: 9.0 };
         let mut interval = Interval { since: 10.0, samples: 296, tuning, ..Interval::default() };
         assert_eq!(

@@ -455,13 +455,13 @@ mod tests {
     }
 
     #[test]
-    fn a_span_leaves_out_no_seconds_from_before_it_began() {
+    fn an_interval_leaves_out_no_seconds_from_before_it_began() {
         let mut record = Record { update_samples: 32, ..Record::default() };
         (record.interval.since, record.epoch.since) = (3.0, 1.0);
         record.note_tuning(2.0, 7.0);
         let tuning = |seconds| Tuning { samples: 32, seconds };
-        let spans = [record.interval.tuning, record.epoch.tuning];
-        assert_eq!((spans, record.tuning), ([tuning(4.0), tuning(5.0)], tuning(5.0)));
+        let intervals = [record.interval.tuning, record.epoch.tuning];
+        assert_eq!((intervals, record.tuning), ([tuning(4.0), tuning(5.0)], tuning(5.0)));
     }
 
     /// A perfect reconstruction has an infinite signal-to-noise ratio, a loss of 0 or more an infinite sum.

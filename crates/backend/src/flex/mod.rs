@@ -57,6 +57,8 @@ use crate::{
 };
 
 impl Backend for Flex {
+    const IS_SYNCHRONOUS: bool = true;
+
     fn fused_batch_norm2d(layer: BatchNorm2d<Self>) -> BatchNorm2dOutput<Self> {
         batch_norm2d::forward(layer)
     }

@@ -48,7 +48,7 @@ impl Infer {
         let pass = &mut Pass::evaluation();
         Ok(match (&self.network, inputs) {
             (Network::Cnn(network), Inputs::Images(images)) => {
-                network.forward(images.clone(), &mut Pass::evaluation())
+                network.forward(images.clone(), pass)
             }
             (Network::ResNet(network), Inputs::Images(images)) => {
                 network.forward(images.clone(), pass)

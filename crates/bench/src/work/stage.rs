@@ -166,9 +166,8 @@ fn step(exchange: Exchange, stage: Stage, device: Device) -> anyhow::Result<Time
     Ok(match network {
         Network::Cnn(network) => {
             let images: Tensor<Recorded, 4> = floats(inputs, &device);
-            timed_step(stage, config, network, move |network, _| {
-                let logits = network.forward(images.clone(), &mut Pass::evaluation());
-                cross_entropy(logits, labels.clone())
+            timed_step(stage, config, network, move |network, pass| {
+                cross_entropy(network.forward(images.clone(), pass), labels.clone())
             })
         }
         Network::ResNet(network) => {

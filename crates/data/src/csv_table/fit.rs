@@ -343,7 +343,7 @@ fn note_on_outliers(what: &str, name: &str, extremes: &Extremes, remedy: &str) -
         let cells = counted(count as usize, "cell");
         return Some(format!(
             "{what} `{name}`: {cells} hold {number}, far from all others; if that marks a missing value, \
-             `--set 'data.missing=[\"{number}\"]'`"
+             name it in `data.missing`"
         ));
     }
     let (count, Place { line, text }) = extremes.outliers()?;

@@ -69,6 +69,13 @@ fn a_fraction_to_train_on_changes_nothing_else() {
     assert!(few.train.iter().all(|index| half.train.contains(index)), "a smaller part");
     assert!(half.train.iter().all(|index| all.train.contains(index)), "held out");
     assert_eq!((&few.validation, &few.test), (&all.validation, &all.test));
+    let eights: Vec<u32> = (0..800).map(|index| index / 8).collect();
+    let most = Fractions { train: 0.99, ..Fractions::default() };
+    assert_eq!(
+        hold_out(&eights, most, 3).unwrap().train.len(),
+        792,
+        "nothing more of rare classes"
+    );
     let none = Fractions { train: 0.0, ..Fractions::default() };
     assert!(hold_out(&classes, none, 3).is_err());
     let scarce = hold_out(&[0, 1], Fractions { train: 0.1, ..none }, 3).unwrap();

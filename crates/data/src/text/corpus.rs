@@ -36,6 +36,8 @@ pub struct Corpus {
     pub notes: Vec<String>,
     /// Files that are of two parts; a run that begins refuses many ([`crate::refuse_shared`]).
     pub shared: Vec<Shared>,
+    /// The rest of the text to train on, where only a fraction of it is used.
+    pub(super) unused: Option<Ids>,
 }
 
 impl Corpus {
@@ -48,11 +50,12 @@ impl Corpus {
         sha256_hex(format!("{vocabulary}\n{parts:?}").as_bytes())
     }
 
-    /// A hash of all tokens, whatever of them is held out to validate.
+    /// A hash of all tokens, whatever of them is held out to validate or not used.
     pub fn source_fingerprint(&self) -> String {
-        let parts = [Some(&self.train), self.validation.as_ref(), self.test.as_ref()];
-        let parts = parts.into_iter().flatten();
-        sha256_hex(&parts.flat_map(|part| part.ids.to_le_bytes()).collect::<Vec<u8>>())
+        let held_out =
+            [&self.validation, &self.test].map(|part| part.as_ref().map(|part| &part.ids));
+        let parts = [Some(&self.train.ids), self.unused.as_ref()].into_iter().chain(held_out);
+        sha256_hex(&parts.flatten().flat_map(Ids::to_le_bytes).collect::<Vec<u8>>())
     }
 }
 
@@ -102,11 +105,11 @@ pub(super) fn encode(texts: &Texts, options: &TextOptions) -> Result<Corpus, Tex
     let fractions = options.fractions(texts.validation.is_some(), texts.test.is_some());
     let (front, test) = cut(content, options.tokens, fractions.test);
     let (front, validation) = cut(front, options.tokens, fractions.validation_of_rest());
-    let (front, _) = cut(front, options.tokens, 1.0 - fractions.train);
+    let (kept, unused) = cut(front, options.tokens, 1.0 - fractions.train);
     let part = |text, part: &str| Part { text, name: format!("the {part} part of {name}") };
-    let train = match front.len() == content.len() {
+    let train = match kept.len() == content.len() {
         true => Part::from(&texts.text),
-        false => part(front, "training"),
+        false => part(kept, "training"),
     };
     let (validation, test) =
         (validation.map(|end| part(end, "validation")), test.map(|end| part(end, "test")));
@@ -115,9 +118,9 @@ pub(super) fn encode(texts: &Texts, options: &TextOptions) -> Result<Corpus, Tex
 
     let vocabulary = match (&options.known, options.tokens) {
         (Some(known), _) => known.clone(),
-        (None, TokenKind::Characters) => Vocabulary::characters(&text_of(train.text)),
+        (None, TokenKind::Characters) => Vocabulary::characters(&text_of(front)),
         (None, TokenKind::Bytes) => Vocabulary::bytes(),
-        (None, TokenKind::Words) => Vocabulary::words(&text_of(train.text), options.vocabulary)
+        (None, TokenKind::Words) => Vocabulary::words(&text_of(front), options.vocabulary)
             .map_err(|reason| match Words::of(&text_of(content)).count() {
                 words @ 1.. if reason == VocabularyError::NoWord => {
                     TextError::TooShortToDivide { text: name.clone(), words }
@@ -137,8 +140,8 @@ pub(super) fn encode(texts: &Texts, options: &TextOptions) -> Result<Corpus, Tex
             train.name
         ));
     }
-    let words = || Words::of(&text_of(train.text)).count().max(1);
-    if learns_words && train.text.len() / words() >= LONG_WORDS {
+    let words = || Words::of(&text_of(front)).count().max(1);
+    if learns_words && front.len() / words() >= LONG_WORDS {
         notes.push(format!(
             "{} has few blanks: where words are not divided by blanks, `data.tokens=characters` is of more \
              use",
@@ -149,7 +152,8 @@ pub(super) fn encode(texts: &Texts, options: &TextOptions) -> Result<Corpus, Tex
     let train = encode(train)?;
     let validation = validation.map(&mut encode).transpose()?;
     let test = test.map(encode).transpose()?;
-    Ok(Corpus { train, validation, test, vocabulary, notes, shared: Vec::new() })
+    let unused = unused.map(|unused| Encoded::of(unused, &vocabulary).ids);
+    Ok(Corpus { train, validation, test, vocabulary, notes, shared: Vec::new(), unused })
 }
 
 /// The front of a text, and the end that is held out, none for a fraction of 0.
@@ -197,6 +201,32 @@ struct Part<'a> {
     name: String,
 }
 
+/// A text as ids.
+struct Encoded {
+    ids: Ids,
+    unknown_words: usize,
+    /// How often each character occurs that the vocabulary lacks.
+    left_out: BTreeMap<char, usize>,
+}
+
+impl Encoded {
+    fn of(text: &[u8], vocabulary: &Vocabulary) -> Self {
+        let (mut ids, mut unknown_words) = (Ids::of_vocabulary(vocabulary.len()), 0);
+        let mut left_out = BTreeMap::<char, usize>::new();
+        match vocabulary.kind() {
+            TokenKind::Bytes => text.iter().for_each(|&byte| ids.push(byte.into())),
+            _ => vocabulary.each_id(&text_of(text), |id| match id {
+                Ok(id) => {
+                    unknown_words += usize::from(vocabulary.unknown() == Some(id));
+                    ids.push(id);
+                }
+                Err(character) => *left_out.entry(character).or_default() += 1,
+            }),
+        }
+        Self { ids, unknown_words, left_out }
+    }
+}
+
 impl Part<'_> {
     /// The ids of the part. Characters that the vocabulary lacks are left out, since the network has
     /// neither an input nor an output for them.
@@ -206,20 +236,8 @@ impl Part<'_> {
         sequence_length: usize,
         notes: &mut Vec<String>,
     ) -> Result<Tokens, TextError> {
-        let mut tokens = Tokens { name: self.name, ids: Ids::of_vocabulary(vocabulary.len()) };
-        let mut unknown_words = 0usize;
-        let mut left_out = BTreeMap::<char, usize>::new();
-        match vocabulary.kind() {
-            TokenKind::Bytes => self.text.iter().for_each(|&byte| tokens.ids.push(byte.into())),
-            _ => vocabulary.each_id(&text_of(self.text), |id| match id {
-                Ok(id) => {
-                    unknown_words += usize::from(vocabulary.unknown() == Some(id));
-                    tokens.ids.push(id);
-                }
-                Err(character) => *left_out.entry(character).or_default() += 1,
-            }),
-        }
-
+        let Encoded { ids, unknown_words, left_out } = Encoded::of(self.text, vocabulary);
+        let tokens = Tokens { name: self.name, ids };
         let name = &tokens.name;
         notes.push(format!("{name} has {}", counted(tokens.len(), "token")));
         if unknown_words > 0 {
@@ -310,16 +328,19 @@ mod tests {
 
     #[test]
     fn a_fraction_to_train_on_is_the_beginning() {
-        let shares = TextOptions {
-            fraction: 0.5,
-            validation: 0.25,
-            test: 0.25,
-            ..options(TokenKind::Characters, 0, 1)
+        let corpus = |fraction| {
+            let (validation, test) = (0.25, 0.25);
+            let known = options(TokenKind::Characters, 0, 1);
+            let shares = TextOptions { fraction, validation, test, ..known };
+            encode("abaccabbbaaa", &shares).unwrap()
         };
-        let corpus = encode("abababbbaaaa", &shares).unwrap();
-        let [validation, test] = [corpus.validation, corpus.test].map(Option::unwrap);
-        assert_eq!([&corpus.train, &validation, &test].map(Tokens::len), [3, 3, 3]);
-        assert_eq!(corpus.notes[0], "the training part of x has 3 tokens");
+        let [all, half] = [1.0, 0.5].map(corpus);
+        assert_eq!((all.train.len(), half.train.len()), (6, 3));
+        assert_eq!(half.notes[0], "the training part of x has 3 tokens");
+        assert_eq!((&half.validation, &half.test), (&all.validation, &all.test));
+        assert_eq!(half.vocabulary, all.vocabulary, "so that losses can be compared");
+        assert_eq!(half.source_fingerprint(), all.source_fingerprint());
+        assert_ne!(half.fingerprint(), all.fingerprint());
     }
 
     #[test]

@@ -123,7 +123,7 @@ impl TextError {
             Self::NoStream => "set `training.batch_size` to at least 1".into(),
             Self::TooShort { .. } => {
                 "use a longer text, or train with a smaller `data.sequence_length` or other \
-                 shares in `data.validation` and `data.test`"
+                 shares in `data.fraction`, `data.validation` and `data.test`"
                     .into()
             }
             Self::TooForeign { .. } => {
@@ -133,7 +133,7 @@ impl TextError {
             }
             Self::TooShortForStreams { .. } => {
                 "use a longer text, or train with a smaller `training.batch_size` or \
-                 `data.sequence_length`"
+                 `data.sequence_length`, or on a larger `data.fraction`"
                     .into()
             }
             Self::TooShortToDivide { .. } => {

@@ -44,7 +44,7 @@ fn a_mark_that_nobody_named_is_pointed_out() {
         result.unwrap().notes.join("\n")
     };
     let note = "column `x`: 6 cells hold -999, far from all others; if that marks a missing value, \
-                `--set 'data.missing=[\"-999\"]'`";
+                name it in `data.missing`";
     assert!(told(&[]).contains(note), "{}", told(&[]));
     assert!(!told(&["-999"]).contains("far from all others"), "{}", told(&["-999"]));
 }

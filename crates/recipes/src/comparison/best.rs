@@ -95,7 +95,7 @@ pub(super) fn best(rows: &[Row]) -> Result<Option<(Best, Option<String>)>, &'sta
         let differences = differences(&errors(first), &errors(next));
         match differences.len() {
             _ if is_by_one && of_some_seeds => Some(by_one_common_seed(&names)),
-            1 => Some(by_one_seed(&names)),
+            0 | 1 => Some(by_one_seed(&names)),
             _ => by_chance(&names, &differences, &metric),
         }
     });
@@ -125,7 +125,12 @@ fn decisive(rows: &[Row]) -> Option<(String, bool)> {
     });
     Some(match of_all {
         Some(metric) => (format!("{split}_{metric}"), true),
-        None => (loss.clone(), false),
+        None => {
+            // The loss of values is in units of those that were trained on.
+            let error = format!("{split}_rmse");
+            let have_errors = rows.iter().all(|row| row.metrics.contains_key(&error));
+            (if have_errors { error } else { loss.clone() }, false)
+        }
     })
 }
 
@@ -150,8 +155,8 @@ fn differences(best: &BTreeMap<u64, f64>, next: &BTreeMap<u64, f64>) -> Vec<f64>
 /// The note where rows are ranked by runs of one seed.
 fn by_one_seed([best, next]: &[String; 2]) -> String {
     format!(
-        "chance may have decided: `{best}` and `{next}` are compared by one seed; runs with `--seed 1` and \
-         others would tell"
+        "chance may have decided: `{best}` and `{next}` are compared by one seed of each; runs with others \
+         (`--seed N`) would tell"
     )
 }
 
@@ -291,7 +296,7 @@ mod tests {
         assert_eq!(best, "lowest test loss of seed 0: runs/1 and 1 more");
         let of_one_each = compared(&[one, two[0]]);
         assert!(!told(&of_one_each), "neither has another");
-        let note = "`runs/1` and `runs/0` are compared by one seed; runs with `--seed 1`";
+        let note = "`runs/1` and `runs/0` are compared by one seed of each; runs with others";
         assert!(
             of_one_each.notes.iter().any(|told| told.contains(note)),
             "{:?}",

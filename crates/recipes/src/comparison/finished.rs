@@ -108,9 +108,23 @@ pub(super) fn seed_chooses_samples(settings: &BTreeMap<String, Value>) -> bool {
             let is_last = settings.get("data.hold_out").is_some_and(|which| which == "last");
             let validates = share("data.validation") != Some(0.0)
                 && !settings.contains_key("data.validation_path");
-            (validates || share("data.test").is_some_and(|share| share > 0.0)) && !is_last
+            let holds_out = validates || share("data.test").is_some_and(|share| share > 0.0);
+            (holds_out && !is_last) || (is_table(settings) && fraction(settings) < 1.0)
         }
     }
+}
+
+/// The share to train on of what is not held out.
+pub(super) const FRACTION: &str = "data.fraction";
+
+/// Its value; runs of before have none.
+pub(super) fn fraction(settings: &BTreeMap<String, Value>) -> f64 {
+    settings.get(FRACTION).and_then(Value::as_f64).unwrap_or(1.0)
+}
+
+pub(super) fn is_table(settings: &BTreeMap<String, Value>) -> bool {
+    let source = settings.get("data.source").and_then(Value::as_str);
+    matches!(source, Some("csv" | "npy"))
 }
 
 /// A run of `cnn` with this accuracy.
@@ -165,6 +179,8 @@ mod tests {
             (of("data.validation", json!(0.0)), 2),
             (of("data.validation_path", json!("held_out.csv")), 2),
             (of("data.hold_out", json!("last")), 2),
+            ([of("data.hold_out", json!("last")), of("data.fraction", json!(0.5))].concat(), 1),
+            (vec![("data.source", json!("text")), ("data.fraction", json!(0.5))], 2),
             ([of("data.validation", json!(0.0)), of("data.test", json!(0.1))].concat(), 1),
             (of("data.group", json!("patient")), 1),
         ];

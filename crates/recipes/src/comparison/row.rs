@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::finished::{Finished, seed_chooses_samples};
+use super::finished::{FRACTION, Finished, fraction, is_table, seed_chooses_samples};
 use crate::{
     registry::{self, Recipe, Task},
     spread::Spread,
@@ -135,18 +135,26 @@ impl Row {
     /// path led to have changed.
     pub(super) fn has_other_data(&self, other: &Self) -> bool {
         let source = self.settings.get("data.source").and_then(Value::as_str);
+        let is_text = source == Some("text");
         // Of a text nothing else decides, but the vocabulary of the run that it began with.
-        let asked_for_same = source == Some("text") || self.asked_for() == other.asked_for();
+        let asked_for_same = match is_text {
+            true => fraction(&self.settings) == fraction(&other.settings),
+            false => self.asked_for() == other.asked_for(),
+        };
         let had_other = asked_for_same && self.has_same_samples(other) == Some(false);
-        // That of a table is of its files, whatever was asked for of them.
-        let asked_for_same_files = asked_for_same || matches!(source, Some("csv" | "npy"));
+        // That of a text or a table is of its files, whatever was asked for of them.
+        let asked_for_same_files = asked_for_same || is_text || is_table(&self.settings);
         let from_other = self.pairs(other).any(|(here, there)| differ(&here.source, &there.source));
         self.learnt_the_same(other) && (had_other || (asked_for_same_files && from_other))
     }
 
     /// The settings on which the hash of the samples depends.
     fn asked_for(&self) -> BTreeMap<&str, &Value> {
-        let is_of_data = |key: &str| key.starts_with("data.") && !BESIDE.contains(&key);
+        let some_rows = is_table(&self.settings) && fraction(&self.settings) < 1.0;
+        let is_of_data = |key: &str| match key {
+            FRACTION => some_rows, // of pictures all are hashed
+            _ => key.starts_with("data.") && !BESIDE.contains(&key),
+        };
         let settings = self.settings.iter().map(|(key, value)| (key.as_str(), value));
         settings.filter(|&(key, _)| is_of_data(key) || key == EMBEDDING).collect()
     }

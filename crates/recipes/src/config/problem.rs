@@ -78,6 +78,7 @@ pub(crate) fn usual_name(word: &str) -> &str {
         "imgsz" | "img_size" | "image_size" => "size",
         "val_split" | "validation_split" | "val_size" => "validation",
         "test_split" | "test_size" | "test_fraction" => "test",
+        "train_size" | "train_fraction" | "train_split" | "subset" | "limit" => "fraction",
         "seq_len" | "block_size" | "max_seq_len" => "sequence_length",
         "target_column" | "label_column" => "target",
         "hflip" | "fliplr" => "horizontal_flip",

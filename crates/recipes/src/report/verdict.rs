@@ -110,7 +110,9 @@ fn unfinished(record: &Record, failure: Option<&Failure>) -> Verdict {
     let place = format!("step {}{}", grouped(record.last_step()), of.unwrap_or_default());
     let loss = record.last_report().and_then(|(_, loss)| loss);
     let loss = loss.map(|loss| format!(", at a training loss of {}", rounded(loss)));
-    let loss = loss.unwrap_or_default() + &validated(record).unwrap_or_default();
+    let joined = if loss.is_some() { "and" } else { "with" };
+    let validated = validated(record).map(|metrics| format!(", {joined} {metrics}"));
+    let loss = loss.unwrap_or_default() + &validated.unwrap_or_default();
     let recipe = &record.recipe;
     let from = newest_step(&record.directory.join(CHECKPOINTS));
     let from = from.map(|step| format!(" from step {}", grouped(step))).unwrap_or_default();
@@ -141,14 +143,14 @@ fn unfinished(record: &Record, failure: Option<&Failure>) -> Verdict {
     Verdict { sentence, notes }
 }
 
-/// `, and 96.6 % accuracy on the validation split after epoch 1`, where one was measured.
+/// `96.6 % accuracy on the validation split after epoch 1`, where one was measured.
 fn validated(record: &Record) -> Option<String> {
     let epoch = record.epochs.iter().rfind(|epoch| !epoch.validation.is_empty())?;
     let finite = |(name, value): (&String, &Option<f64>)| Some((name.clone(), (*value)?));
     let metrics: Metrics = epoch.validation.iter().filter_map(finite).collect();
     metrics.contains_key("loss").then(|| {
         let metrics = reached(&metrics);
-        format!(", and {metrics} on the validation split after epoch {}", epoch.epoch)
+        format!("{metrics} on the validation split after epoch {}", epoch.epoch)
     })
 }
 
@@ -369,11 +371,14 @@ mod tests {
             EpochRecord { epoch: 3, validation: metrics.into(), ..EpochRecord::default() },
             EpochRecord { epoch: 4, ..EpochRecord::default() },
         ];
-        let told = sentence(&validated, None);
-        assert!(
-            told.ends_with(", and 90.0 % accuracy on the validation split after epoch 3."),
-            "{told}"
+        assert_eq!(
+            sentence(&validated, None),
+            "cnn was interrupted after step 47 of 2,300, with 90.0 % accuracy on the validation split after \
+             epoch 3."
         );
+        validated.epochs[1].train_loss = Some(0.5);
+        let told = sentence(&validated, None);
+        assert!(told.contains("of 0.5000, and 90.0 % accuracy on the validation split"), "{told}");
         let after = "cnn was interrupted after step 47 of 2,300, at a training loss of 0.5000.";
         assert_eq!(sentence(&run, None), after);
         run.end = None;

@@ -153,7 +153,7 @@ fn a_share_is_held_out_to_test_on() {
         ("rows", "mlp", table, 20),
         ("last", "mlp", &last, 20),
         ("pictures", "cnn", PHOTOS, 8),
-        ("text", "lstm-char", text, 1056),
+        ("text", "lstm-char", text, 1072),
     ];
     for (run, recipe, data, tested) in of_recipe {
         let train =

@@ -6,6 +6,7 @@ mod browser;
 mod commands;
 mod eval;
 mod folder;
+mod fraction;
 mod initial_weights;
 mod mistakes;
 mod mlp;

@@ -250,7 +250,7 @@ impl Group {
     ///
     /// # Errors
     ///
-    /// That of `act`, and as [`meet`](Self::meet).
+    /// That of `act`, and as [`barrier`](Self::barrier).
     pub fn first_of_host_first<T, E: From<GroupError>>(
         &self,
         act: impl FnOnce() -> Result<T, E>,
@@ -273,7 +273,7 @@ impl Group {
     ///
     /// # Errors
     ///
-    /// As [`meet`](Self::meet).
+    /// As [`barrier`](Self::barrier).
     pub(crate) fn all_reduce(&self, values: &mut [f32]) -> Result<(), GroupError> {
         if values.is_empty() {
             return Ok(());
@@ -302,7 +302,7 @@ impl Group {
     ///
     /// # Errors
     ///
-    /// As [`meet`](Self::meet).
+    /// As [`barrier`](Self::barrier).
     pub fn all_reduce_f64(&self, values: &mut [f64]) -> Result<(), GroupError> {
         let of = self.share().of;
         self.together(|processes| {
@@ -318,7 +318,7 @@ impl Group {
     ///
     /// # Errors
     ///
-    /// As [`meet`](Self::meet).
+    /// As [`barrier`](Self::barrier).
     pub fn all_gather(&self, values: Vec<f32>) -> Result<Vec<f32>, GroupError> {
         if !self.is_shared() {
             return Ok(values);
@@ -341,7 +341,7 @@ impl Group {
     ///
     /// # Errors
     ///
-    /// As [`meet`](Self::meet).
+    /// As [`barrier`](Self::barrier).
     pub fn broadcast(&self, bytes: Vec<u8>) -> Result<Vec<u8>, GroupError> {
         let mut bytes = Some(bytes);
         self.together(|processes| bytes = bytes.take().map(|bytes| processes.broadcast(0, bytes)))?;
@@ -354,7 +354,7 @@ impl Group {
     ///
     /// # Errors
     ///
-    /// [`GroupError::Differs`], and as [`meet`](Self::meet).
+    /// [`GroupError::Differs`], and as [`barrier`](Self::barrier).
     pub fn check_same(&self, other: &str, value: &str) -> Result<(), GroupError> {
         if self.broadcast(value.as_bytes().to_vec())? == value.as_bytes() {
             return Ok(());

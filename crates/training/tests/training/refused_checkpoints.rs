@@ -217,7 +217,7 @@ fn a_run_goes_on_without_what_it_began_without() {
 }
 
 #[test]
-fn a_checkpoint_that_rests_on_something_else_is_refused() {
+fn a_checkpoint_with_other_fingerprints_is_refused() {
     let on = |data: &str| BTreeMap::from([("the data".to_owned(), data.to_owned())]);
     let settings = TrainerConfig { fingerprints: on("a"), ..everything(OptimizerKind::Sgd) };
     let mut kept = Kept::new();

@@ -11,7 +11,7 @@ pub(crate) fn check_widths(key: &str, widths: &[usize], checker: &mut Checker<'_
     checker.require(key, are_widths, "1 to 1,000,000 units");
 }
 
-/// Checks `model.dropout`, which follows each hidden layer.
+/// Checks `model.dropout`, which follows hidden dense layers.
 ///
 /// - `hidden`: their units, where they are known
 pub(crate) fn check_dropout(dropout: f64, hidden: Option<&[usize]>, checker: &mut Checker<'_>) {

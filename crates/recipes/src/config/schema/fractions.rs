@@ -19,3 +19,14 @@ pub(super) fn check_fractions(fractions: Fractions, checker: &mut Checker<'_>) {
         );
     }
 }
+
+/// Refuses `data.fraction` for samples that are drawn.
+pub(super) fn refuse_fraction_of_drawn(checker: &mut Checker<'_>) {
+    if checker.is_changed("data.fraction") {
+        checker.conflict(
+            "data.fraction",
+            "`data.fraction` has no effect with `data.source = \"synthetic\"`",
+            "leave it out, or draw fewer: `--set data.samples=500`",
+        );
+    }
+}

@@ -14,7 +14,7 @@ use crate::{
     config::{
         check::{Check, Checker},
         or_empty,
-        schema::fractions::check_fractions,
+        schema::fractions::{check_fractions, refuse_fraction_of_drawn},
     },
 };
 
@@ -114,7 +114,8 @@ impl Check for ImageData {
             checker.only_with("data.source", "image-folder", &FOLDER_KEYS);
         }
         if self.source == ImageOrigin::Synthetic {
-            checker.only_with("data.source", "image-folder", &["data.path", "data.fraction"]);
+            checker.only_with("data.source", "image-folder", &["data.path"]);
+            refuse_fraction_of_drawn(checker);
             return;
         }
         checker.only_with("data.source", "synthetic", &SYNTHETIC_KEYS);

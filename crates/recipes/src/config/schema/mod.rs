@@ -92,7 +92,7 @@ impl<Data: Check, Model: Check, Augment: Check> Check for Config<Data, Model, Au
         self.augment.check(checker);
         self.model.check(checker);
         // The trainer defines the ranges of its settings itself.
-        for InvalidSetting { key, expected, .. } in self.trainer(1).mistakes() {
+        for InvalidSetting { key, expected, .. } in self.trainer(1).invalid_settings() {
             checker.require(&key, false, expected);
         }
         self.optimizer.check(checker);

@@ -16,7 +16,7 @@ use crate::{
     config::{
         check::{Check, Checker},
         or_empty,
-        schema::fractions::check_fractions,
+        schema::fractions::{check_fractions, refuse_fraction_of_drawn},
     },
 };
 
@@ -125,8 +125,9 @@ impl Check for TableData {
                 checker.only_with(
                     "data.source",
                     "csv",
-                    &["data.path", "data.task", "data.hold_out", "data.fraction"],
+                    &["data.path", "data.task", "data.hold_out"],
                 );
+                refuse_fraction_of_drawn(checker);
                 checker.only_with("data.source", "csv", &CSV_KEYS);
             }
             Source::Csv => self.check_csv(checker),
