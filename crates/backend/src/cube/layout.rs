@@ -1,9 +1,12 @@
 //! The order in which a tensor's elements lie in memory.
 
-use burn::tensor::TensorMetadata;
+use burn::tensor::{TensorMetadata, ops::FloatTensor};
 use burn_cubecl::{CubeRuntime, kernel::into_contiguous, ops::permute, tensor::CubeTensor};
 
-use crate::strides::{lies_flat, slowest_first};
+use crate::{
+    Backend,
+    strides::{lies_flat, slowest_first},
+};
 
 /// The weight of a convolution (`[outputs, inputs, height, width]`) in the order in which
 /// convolutions read it, the inputs last; each of them would copy it otherwise.
@@ -40,4 +43,12 @@ pub(super) fn in_original_order<R: CubeRuntime>(
     let mut places: Vec<usize> = (0..order.len()).collect();
     places.sort_by_key(|&place| order[place]);
     permute(tensor, &places)
+}
+
+/// Maps `[batch, channels, height, width]` as `[batch, height * width, channels]`, which is how they
+/// lie in memory where a convolution returned them, so that nothing is copied.
+pub(super) fn places<B: Backend>(maps: FloatTensor<B>) -> FloatTensor<B> {
+    let [batch, channels, height, width] = maps.shape().dims();
+    let maps = B::float_permute(maps, &[0, 2, 3, 1]);
+    B::float_reshape(maps, [batch, height * width, channels].into())
 }

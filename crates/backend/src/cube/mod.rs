@@ -107,14 +107,6 @@ fn pooled<'a, T: TensorMetadata + 'a>(
     )
 }
 
-/// Maps `[batch, channels, height, width]` as `[batch, height * width, channels]`, which is how they
-/// lie in memory where a convolution returned them, so that nothing is copied.
-fn places<B: Backend>(maps: FloatTensor<B>) -> FloatTensor<B> {
-    let [batch, channels, height, width] = maps.shape().dims();
-    let maps = B::float_permute(maps, &[0, 2, 3, 1]);
-    B::float_reshape(maps, [batch, height * width, channels].into())
-}
-
 /// An operation on maps element by element, which Burn would list with the channels before the rows
 /// otherwise, so that the next convolution copied them.
 fn channels_last<B: Backend>(
@@ -375,7 +367,7 @@ where
         if !noted(takes && batch <= buffers::MOST_CUBES) {
             return crate::global_average_pool::composed::<Self>(input);
         }
-        column_sums::column_means(places::<Self>(input))
+        column_sums::column_means(layout::places::<Self>(input))
     }
 
     fn fused_pixels(

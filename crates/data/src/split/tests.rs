@@ -1,3 +1,5 @@
+//! Tests of the division of samples.
+
 use proptest::prelude::*;
 
 use super::*;

@@ -24,7 +24,7 @@ use burn_cubecl::{
 
 pub use self::tensor_cores::by_accelerator;
 use super::{
-    places,
+    layout::places,
     product::{fills_an_odd_number, is_exact},
 };
 use crate::{
