@@ -27,8 +27,8 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         group.check_same("other settings", &text(json!(self.config.of_updates())))?;
 
         let newest = self.open_shelf()?;
-        self.keeps = group.broadcast(vec![u8::from(self.shelf.is_some())])? == [1];
-        if !self.keeps {
+        self.keeps_checkpoints = group.broadcast(vec![u8::from(self.shelf.is_some())])? == [1];
+        if !self.keeps_checkpoints {
             self.begin_alike()?;
             return self.begin();
         }
@@ -64,8 +64,8 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
             return self.begin();
         }
         self.clock = Clock::at(self.state.record.seconds);
-        self.finite_until = self.step_number();
-        self.kept = Some(self.place());
+        self.updates_finite_until = self.step_number();
+        self.last_checkpoint = Some(self.place());
         self.tell(&Event::Resume {
             epochs: self.config.epochs,
             steps: self.config.length().steps,
@@ -146,7 +146,10 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
 
     /// Writes a checkpoint, unless the last one holds this state or it is the initial one.
     pub(super) fn checkpoint(&mut self) -> Result<(), TrainError> {
-        if !self.keeps || self.kept == Some(self.place()) || self.step_number() == 0 {
+        if !self.keeps_checkpoints
+            || self.last_checkpoint == Some(self.place())
+            || self.step_number() == 0
+        {
             return Ok(());
         }
         let clock_ran = self.stop_clock();
@@ -167,7 +170,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         // It counts once all processes know of it.
         self.config.group.barrier()?;
         self.config.group.has_saved();
-        (self.kept, self.saved) = (Some(self.place()), Instant::now());
+        (self.last_checkpoint, self.last_saved) = (Some(self.place()), Instant::now());
         self.tell(&Event::Checkpoint { epoch: self.epochs_begun(), step: self.step_number() })?;
         if clock_ran {
             self.clock.start();
@@ -201,8 +204,8 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
     }
 
     pub(super) fn has_waited_to_save(&self) -> bool {
-        let waited = self.saved.elapsed().as_secs_f64();
-        self.keeps
+        let waited = self.last_saved.elapsed().as_secs_f64();
+        self.keeps_checkpoints
             && self.config.checkpoint.every_minutes.is_some_and(|every| waited >= 60.0 * every)
     }
 

@@ -60,8 +60,8 @@ pub struct Trained<M> {
 pub struct Trainer<'run, B: AutodiffBackend, M: AutodiffModule<B>> {
     config: TrainerConfig,
     parameters: Vec<Parameter>,
-    infinite: BTreeSet<usize>, // parameters that are not trained and were not finite from the start
-    statistics: BTreeMap<usize, f32>, // sums of the running ones before the first epoch
+    not_finite_at_start: BTreeSet<usize>, // of the parameters that are not trained
+    statistics: BTreeMap<usize, f32>,     // sums of the running ones before the first epoch
     state: State<B, M>,
     observer: &'run mut dyn Observer,
     interrupt: Stop,           // asked of this process
@@ -69,8 +69,8 @@ pub struct Trainer<'run, B: AutodiffBackend, M: AutodiffModule<B>> {
     done: Stop,                // requested with it, and once all updates are made
     in_update: Rc<Cell<bool>>, // between the parts of an update
     in_parts: [usize; 2],      // samples of these parts, and of the whole update
-    finite_until: u64,         // losses and gradients
-    sound_until: u64,          // what else the model holds
+    updates_finite_until: u64, // losses and gradients
+    model_finite_until: u64,   // what else the model holds
     began_at: u64,             // updates made before this process took over
     clock: Clock,
     tuned_until: f64, // the clock's seconds
@@ -79,11 +79,11 @@ pub struct Trainer<'run, B: AutodiffBackend, M: AutodiffModule<B>> {
     diverged: bool,
     shown: Vec<Event>, // samples of this epoch, told once it has ended
     spent: PhaseTimes, // since the losses were last read
-    moved: Instant,    // when progress was last told
-    keeps: bool,       // whether there are checkpoints, which the first process writes
+    progress_told: Instant,
+    keeps_checkpoints: bool, // which the first process writes
     shelf: Option<Shelf>,
-    kept: Option<(u64, usize)>, // the place of the last checkpoint
-    saved: Instant,             // when the last checkpoint was, or the trainer began
+    last_checkpoint: Option<(u64, usize)>, // its place
+    last_saved: Instant,                   // when it was, or the trainer began
     warned_of_no_number: bool,
 }
 
@@ -128,12 +128,12 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
     ) -> Result<Self, TrainError> {
         config.check()?;
         let parameters = Parameter::all(&model, &config)?;
-        let infinite = not_finite(&model, |position| !parameters[position].trained);
+        let not_finite_at_start = not_finite(&model, |position| !parameters[position].trained);
         let stop = if config.group.is_shared() { Stop::default() } else { interrupt.clone() };
         let mut trainer = Self {
             state: State::new(model, parameters.len(), &config, device),
             parameters,
-            infinite,
+            not_finite_at_start,
             statistics: BTreeMap::new(),
             config,
             observer,
@@ -142,8 +142,8 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
             stop,
             in_update: Rc::default(),
             in_parts: [0; 2],
-            finite_until: 0,
-            sound_until: 0,
+            updates_finite_until: 0,
+            model_finite_until: 0,
             began_at: 0,
             clock: Clock::default(),
             tuned_until: 0.0,
@@ -152,17 +152,17 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
             diverged: false,
             shown: Vec::new(),
             spent: PhaseTimes::default(),
-            moved: Instant::now(),
-            keeps: false,
+            progress_told: Instant::now(),
+            keeps_checkpoints: false,
             shelf: None,
-            kept: None,
-            saved: Instant::now(),
+            last_checkpoint: None,
+            last_saved: Instant::now(),
             warned_of_no_number: false,
         };
         trainer.begin_or_resume()?;
         trainer.began_at = trainer.step_number();
         trainer.tuned_until = trainer.clock.seconds();
-        trainer.sound_until = trainer.began_at;
+        trainer.model_finite_until = trainer.began_at;
         let Self { parameters, state, .. } = &trainer;
         let is_running = |position: usize| parameters[position].is_running_statistic(parameters);
         trainer.statistics = sums(state.model(), is_running);

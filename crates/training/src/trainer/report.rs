@@ -51,10 +51,10 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
 
     /// Reports how far the run is, now and then, without waiting for the device.
     pub(super) fn tell_of_progress(&mut self) -> Result<(), TrainError> {
-        if self.moved.elapsed() < PROGRESS_EVERY {
+        if self.progress_told.elapsed() < PROGRESS_EVERY {
             return Ok(());
         }
-        self.moved = Instant::now();
+        self.progress_told = Instant::now();
         let (epoch, step) = (self.state.record.epochs_begun(), self.step_number());
         self.tell(&Event::Progress { epoch, step })
     }
@@ -77,24 +77,25 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
                 }
                 None => "the loss or a gradient".to_owned(),
             };
-            return Err(self.diverged(self.finite_until, what));
+            return Err(self.diverged(self.updates_finite_until, what));
         }
-        self.finite_until = step;
+        self.updates_finite_until = step;
         Ok(())
     }
 
     /// Fails where a model holds what is not finite though all losses and gradients were, such as running
     /// statistics, and was not so from the start; waits for the device.
     pub(super) fn check_model(&mut self, model: &M::InnerModule) -> Result<(), TrainError> {
-        let not_finite = not_finite(model, |position| !self.infinite.contains(&position));
+        let not_finite =
+            not_finite(model, |position| !self.not_finite_at_start.contains(&position));
         match not_finite.first() {
             None => {
-                self.sound_until = self.step_number();
+                self.model_finite_until = self.step_number();
                 Ok(())
             }
             Some(&position) => {
                 let what = format!("`{}`", self.parameters[position].path);
-                Err(self.diverged(self.sound_until, what))
+                Err(self.diverged(self.model_finite_until, what))
             }
         }
     }
