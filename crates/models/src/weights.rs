@@ -24,12 +24,21 @@ use store::{Hasher, StoredTensor};
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum WeightsError {
-    /// They are another network's; every mismatch is listed.
-    #[error("the weights do not fit the network: {}", .0.join("; "))]
+    /// They are another network's; every mismatch is listed, and the first are told.
+    #[error("the weights do not fit the network: {}", first_of(.0))]
     Mismatch(Vec<String>),
     /// They would make everything that follows from them NaN.
     #[error("{count} of its tensors hold NaN or infinite weights, the first of them `{first}`")]
     NotFinite { count: usize, first: String },
+}
+
+/// The first mismatches, and how many more there are.
+fn first_of(mismatches: &[String]) -> String {
+    const TOLD: usize = 6;
+    let (told, others) = mismatches.split_at(mismatches.len().min(TOLD));
+    let more =
+        if others.is_empty() { String::new() } else { format!("; and {} more", others.len()) };
+    told.join("; ") + &more
 }
 
 impl WeightsError {
@@ -429,5 +438,8 @@ mod tests {
              `layers.1.weight` has the shape [1, 1] instead of [1, 2]; \
              `extra` [1, 1] is not part of it"
         );
+        let many =
+            WeightsError::Mismatch((0..9).map(|index| format!("`{index}` is missing")).collect());
+        assert!(many.to_string().ends_with("; `5` is missing; and 3 more"), "{many}");
     }
 }
