@@ -48,10 +48,10 @@ pub struct TrainerConfig {
     pub keep_best: bool,
     /// When checkpoints are written, if the observer keeps them.
     pub checkpoint: CheckpointConfig,
-    /// Hashes, by name, of what the run depends on besides these settings, such as its data, its frozen
-    /// weights, and settings of its own. A run does not resume from a checkpoint that depends on something
-    /// else; by default it depends on nothing. `TableSplits::fingerprint` and its kin in `data` are such
-    /// hashes, and `store::Hasher` makes one of any numbers.
+    /// Hashes, by name, of what the run depends on besides these settings, such as its data and its frozen
+    /// weights; none by default. A run does not resume from a checkpoint with other hashes.
+    /// `TableSplits::fingerprint` and the other fingerprints of `data` are such hashes; `store::Hasher` makes
+    /// others.
     pub fingerprints: BTreeMap<String, String>,
     /// What the percentage of the device's peak is computed from; without it none is reported.
     pub work: Option<Work>,

@@ -137,7 +137,7 @@ pub enum Event {
 }
 
 impl Event {
-    /// Whether it tells where a run is, and nothing of what it came to: for a display, not for a log.
+    /// Whether it tells only where the run is at this moment: for a display, not for a log.
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::Preparation { .. } | Self::Progress { .. } | Self::Validating)
     }

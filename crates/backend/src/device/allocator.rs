@@ -46,7 +46,7 @@ pub struct Allocator<A>(
 );
 
 /// Says what to do where memory runs out before the steps of a training run, and in them, for
-/// [`Allocator`] to tell; the first advice stays.
+/// [`Allocator`] to tell; only the first call counts.
 pub fn advise_on_memory(advice: [String; 2]) {
     let _ = ADVICE.set(advice);
 }

@@ -64,8 +64,8 @@ impl Batching {
     }
 
     /// The micro-batches of an epoch, from its update number `first_step` on: the positions of
-    /// each in the epoch, and its share of its update. Where this process has no sample of an
-    /// update, it gets the first one with weight 0: every process has a batch in each update.
+    /// each in the epoch, and its share of its update. A process without a sample of an update
+    /// gets the first one as a stand-in that does not count, since each sum takes all processes.
     pub(super) fn parts(
         self,
         samples: usize,

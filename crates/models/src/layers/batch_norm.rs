@@ -22,7 +22,7 @@ pub const BATCH_NORM_EPSILON: f64 = 1e-5;
 /// The batch is what goes through at a time: a micro-batch, where an update has several. Features of
 /// dense layers, `[batch, width]`, are normalised as `[batch, width, 1, 1]`.
 ///
-/// Unlike PyTorch's, a layer that a pass goes through twice moves the running ones once, by the second
+/// Unlike PyTorch's, a layer that is used twice in a pass updates its running statistics once, by the second
 /// batch; and a single value for each channel is no error, but becomes the shift, while the running
 /// variance moves towards zero: choose a batch size that leaves no last batch of one sample.
 #[derive(Module, Debug)]

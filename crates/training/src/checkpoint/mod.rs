@@ -23,9 +23,10 @@
 //! and renamed to `step-<N>`; `checkpoints` is synced. If power fails between any two of these, every
 //! `step-<N>` is still whole.
 //!
-//! **Keeping.** The new directory is read back and verified. Only then are older ones removed, down
-//! to the `keep` newest that are not damaged and each `keep_every_epochs`-th epoch's. A directory is renamed to `.partial`
-//! before it is removed, so a half-removed one is never taken for a checkpoint. One that the system does
+//! **Keeping.** The new directory is read back and verified: this finds what was written wrongly, though not
+//! what the disk does to it later. Only then are older ones removed, down to the `keep` newest that are not
+//! damaged and each `keep_every_epochs`-th epoch's. A directory is renamed to `.partial` before it is
+//! removed, so a half-removed one is never taken for a checkpoint. One that the system does
 //! not let go of is named in a warning, and stays.
 //!
 //! **Resuming.** The newest checkpoint that verifies is taken; a damaged one, with a file that is
