@@ -22,9 +22,7 @@ use serde::Serialize;
 
 pub(crate) use self::capacity::process_memory;
 pub use self::{
-    allocator::{
-        Allocator, advice_on_memory, advise_on_memory, remove_without_memory, steps_begin,
-    },
+    allocator::{Allocator, OutOfMemory, on_out_of_memory},
     capacity::{largest_tensor_bytes, memory_bytes, peak_process_memory, takes_tensor_of},
 };
 use crate::{NAME, Selected, Share};

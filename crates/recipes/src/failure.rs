@@ -8,7 +8,10 @@ use models::{ArchitectureError, import::ImportError, weights::WeightsError};
 use store::StoreError;
 use training::{GroupError, ObserverError, TrainError};
 
-use crate::config::{Problem, Problems};
+use crate::{
+    config::{Problem, Problems},
+    out_of_memory,
+};
 
 /// The kind of a failure; its number is the program's exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,6 +165,11 @@ impl From<StoreError> for Failure {
 
 impl From<TrainError> for Failure {
     fn from(error: TrainError) -> Self {
+        let help = match error {
+            TrainError::OutOfMemory { .. } => out_of_memory::advice().map(str::to_owned),
+            _ => None,
+        };
+        let help = help.or_else(|| error.help());
         let exit_code = match error {
             TrainError::Diverged { .. } => ExitCode::Diverged,
             TrainError::Config(_) | TrainError::Passed { .. } => ExitCode::Usage,
@@ -174,7 +182,7 @@ impl From<TrainError> for Failure {
             TrainError::Observer(error) => return Self::observed(error),
             _ => ExitCode::Unexpected, // of a loop that is wrong, or of the system
         };
-        Self::of(exit_code, &error, error.help())
+        Self::of(exit_code, &error, help)
     }
 }
 

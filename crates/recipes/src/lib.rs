@@ -39,6 +39,7 @@ mod environment;
 mod failure;
 mod metrics_csv;
 mod odd_settings;
+mod out_of_memory;
 mod paths;
 mod peaks;
 mod record;

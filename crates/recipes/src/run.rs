@@ -19,6 +19,7 @@ use crate::{
     initial_weights::TrainedWeights,
     memory::Footprint,
     odd_settings::odd,
+    out_of_memory,
     peaks::known_peaks,
     plan::FrozenLayers,
     record::Record,
@@ -287,7 +288,7 @@ impl Observer for Run<'_> {
     fn observe(&mut self, event: &Event) -> Result<(), ObserverError> {
         match event {
             Event::Start { .. } | Event::Resume { .. } => {
-                device::steps_begin();
+                out_of_memory::steps_begin();
                 self.seconds_preparing = self.start.began.elapsed().as_secs_f64();
             }
             &Event::Epoch { validation_seconds, .. } => {

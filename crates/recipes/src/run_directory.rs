@@ -9,7 +9,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use backend::device::remove_without_memory;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use store::{
@@ -22,6 +21,7 @@ use crate::{
     ExitCode, Failure, Summary,
     environment::Environment,
     metrics_csv::{METRICS, MetricsLog},
+    out_of_memory,
     record::wrote_checkpoint,
     registry,
     settings::refuse_changes,
@@ -416,7 +416,7 @@ impl Reserved {
             path = folder.join(format!("{name}-{number}"));
         }
         let created: Vec<PathBuf> = std::iter::once(path.clone()).chain(above).collect();
-        remove_without_memory(&created);
+        out_of_memory::remove(&created);
         Ok(Self { path, created })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::{error::Error, path::PathBuf};
 
-use backend::device::{advice_on_memory, largest_tensor_bytes, on_the_cpu};
+use backend::device::{largest_tensor_bytes, on_the_cpu};
 use store::StoreError;
 
 use crate::{GroupError, InvalidSetting};
@@ -201,7 +201,7 @@ impl TrainError {
                 Some("resume with the version that wrote it, or start a new run".to_owned())
             }
             Self::OutOfMemory { .. } => {
-                Some(advice_on_memory().unwrap_or("lower `training.batch_size`").to_owned())
+                Some("use smaller batches, or compute each update in parts".to_owned())
             }
             Self::DeviceFailed { .. } => {
                 Some(format!("update the GPU's driver, or {}", on_the_cpu()))

@@ -8,11 +8,12 @@
 
 use std::{
     alloc::{GlobalAlloc, Layout},
-    io::{IsTerminal, Write, stderr},
-    path::PathBuf,
+    fmt,
+    io::{Write, stderr},
+    process,
     sync::{
-        Mutex, OnceLock, PoisonError,
-        atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
+        OnceLock,
+        atomic::{AtomicUsize, Ordering::Relaxed},
     },
 };
 
@@ -22,50 +23,47 @@ use super::capacity;
 const LARGE: usize = 1 << 20;
 /// How far they grow before the system is asked again.
 const STEP: usize = 64 << 20;
-/// The exit code for what the device cannot do.
-const EXIT_CODE: i32 = 4;
 
 /// Bytes in large blocks, the most that there were, and those for which the system has room.
 static HELD: AtomicUsize = AtomicUsize::new(0);
 static MOST: AtomicUsize = AtomicUsize::new(0);
 static GRANTED: AtomicUsize = AtomicUsize::new(0);
 
-/// Directories to remove where memory runs out, the innermost first, unless they hold something.
-static RESERVED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+/// What ends the program where memory runs out.
+static HANDLER: OnceLock<fn(OutOfMemory) -> !> = OnceLock::new();
 
-/// What to do where memory runs out: before the steps, and in them.
-static ADVICE: OnceLock<[String; 2]> = OnceLock::new();
-static IN_STEPS: AtomicBool = AtomicBool::new(false);
+/// A block for which there is no memory.
+#[derive(Clone, Copy, Debug)]
+pub struct OutOfMemory {
+    /// Bytes that the program holds in large blocks.
+    pub held: usize,
+    /// Bytes of the block.
+    pub asked: usize,
+}
 
-/// Wraps another allocator, and ends the program with a reason where that has no more memory: one
-/// line `error: out of memory`, one of help, exit code 4.
+impl fmt::Display for OutOfMemory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [held, more] = [self.held, self.asked].map(|bytes| bytes as f64 / 1e9);
+        write!(
+            f,
+            "out of memory: the program holds {held:.1} GB, and {more:.1} GB more are not available"
+        )
+    }
+}
+
+/// Wraps another allocator, and ends the program with a reason where there is no more memory: by the handler
+/// that [`on_out_of_memory`] was given, or else by an error on stderr and an abort.
 #[derive(Debug, Default)]
 pub struct Allocator<A>(
     /// Where memory comes from.
     pub A,
 );
 
-/// Says what to do where memory runs out before the steps of a training run, and in them, for
-/// [`Allocator`] to tell; only the first call counts.
-pub fn advise_on_memory(advice: [String; 2]) {
-    let _ = ADVICE.set(advice);
-}
-
-/// Has the directories removed where memory runs out, the first one first, up to one that holds
-/// something.
-pub fn remove_without_memory(directories: &[PathBuf]) {
-    *RESERVED.lock().unwrap_or_else(PoisonError::into_inner) = directories.to_vec();
-}
-
-/// Says that the steps of a training run begin.
-pub fn steps_begin() {
-    IN_STEPS.store(true, Relaxed);
-}
-
-/// What to do where memory runs out, if it was said.
-pub fn advice_on_memory() -> Option<&'static str> {
-    let [before, within] = ADVICE.get()?;
-    Some(if IN_STEPS.load(Relaxed) { within } else { before })
+/// Has `handler` end the program where [`Allocator`] has no more memory; only the first call counts.
+///
+/// - `handler`: runs within an allocation, so it must not allocate
+pub fn on_out_of_memory(handler: fn(OutOfMemory) -> !) {
+    let _ = HANDLER.set(handler);
 }
 
 // SAFETY: every call is passed on as it came, and so is what it returns.
@@ -147,25 +145,13 @@ fn taken(size: usize) {
 
 /// Ends the program. Nothing here needs memory.
 fn out_of_memory(size: usize) -> ! {
-    let mut stderr = stderr().lock();
-    // The line of a progress bar, which stays above.
-    let line = if stderr.is_terminal() { "\n" } else { "" };
-    let help =
-        advice_on_memory().unwrap_or("use fewer samples, smaller pictures or smaller batches");
-    let held = HELD.load(Relaxed).saturating_sub(size) as f64 / 1e9;
-    let more = size as f64 / 1e9;
-    // Nobody is left to tell when stderr is closed.
-    let _ = write!(
-        stderr,
-        "{line}error: out of memory: the program holds {held:.1} GB, and {more:.1} GB more are not \
-         available\nhelp: {help}\n"
-    );
-    // Another thread may hold it; then they stay.
-    if let Ok(directories) = RESERVED.try_lock() {
-        let mut removed = directories.iter().map(std::fs::remove_dir);
-        while let Some(Ok(())) = removed.next() {}
+    let lack = OutOfMemory { held: HELD.load(Relaxed).saturating_sub(size), asked: size };
+    if let Some(handler) = HANDLER.get() {
+        handler(lack);
     }
-    std::process::exit(EXIT_CODE)
+    // Nobody is left to tell when stderr is closed.
+    let _ = writeln!(stderr(), "error: {lack}");
+    process::abort()
 }
 
 #[cfg(test)]

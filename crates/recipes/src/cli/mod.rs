@@ -39,11 +39,12 @@ use self::{
     arguments::{Arguments, Command, DataCommand},
     output::Output,
 };
-use crate::{ExitCode, Failure, cache_folder::cache_folder};
+use crate::{ExitCode, Failure, cache_folder::cache_folder, out_of_memory};
 
 /// Runs the program on the arguments of the process.
 pub fn main() -> process::ExitCode {
     let began = Instant::now();
+    out_of_memory::install();
     let group = match Group::from_launcher() {
         Ok(group) => group,
         Err(error) => return fail(&Failure::from(error), &Group::alone()),

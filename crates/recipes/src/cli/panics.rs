@@ -9,11 +9,11 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use backend::device::{advice_on_memory, refused_bytes};
+use backend::device::refused_bytes;
 use data::panic_is_contained;
 use training::TrainError;
 
-use crate::{ExitCode, Failure};
+use crate::{ExitCode, Failure, out_of_memory};
 
 /// The messages of this process's panics, in order.
 static MESSAGES: Mutex<Vec<String>> = Mutex::new(Vec::new());
@@ -72,7 +72,7 @@ fn failure(messages: &[String]) -> Failure {
         return Failure::new(
             ExitCode::Device,
             format!("the device is out of memory: {message}"),
-            advice_on_memory().unwrap_or("lower `training.batch_size`"),
+            out_of_memory::advice().unwrap_or("lower `training.batch_size`"),
         );
     }
     let told: Vec<&str> = messages.iter().take(MOST).map(String::as_str).collect();

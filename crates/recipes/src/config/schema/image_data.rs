@@ -114,7 +114,14 @@ impl Check for ImageData {
             checker.only_with("data.source", "image-folder", &FOLDER_KEYS);
         }
         if self.source == ImageOrigin::Synthetic {
-            checker.only_with("data.source", "image-folder", &["data.path"]);
+            if checker.is_changed("data.path") {
+                checker.conflict(
+                    "data.path",
+                    "`data.path` has no effect with `data.source = \"synthetic\"`",
+                    "leave it out, or set `data.source` to what it holds: \"image-folder\", \"idx\" (MNIST's \
+                     files) or \"cifar10\"",
+                );
+            }
             refuse_fraction_of_drawn(checker);
             return;
         }

@@ -17,7 +17,7 @@ use ::data::{ImageShape, ImageSource, Residency, augment::AugmentOptions};
 use ::training::{
     CheckpointConfig, Group, InvalidSetting, OptimizerConfig, ScheduleConfig, TrainerConfig,
 };
-use backend::{Backend, Precision, device};
+use backend::{Backend, Precision};
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::{
@@ -33,7 +33,7 @@ pub use self::{
     training::{ModelChoice, Monitored, Output, Training},
 };
 use super::check::{Check, Checker};
-use crate::Failure;
+use crate::{Failure, out_of_memory};
 
 /// The configuration of a recipe, which defines the tables `Data` and `Model`, and `Augment` if it
 /// has one.
@@ -136,7 +136,7 @@ impl<Data, Model, Augment> Config<Data, Model, Augment> {
 impl<Model> ImageConfig<Model> {
     /// As [`Training::choose_arithmetic`], with advice on memory that includes the images.
     pub(crate) fn choose_arithmetic<B: Backend>(&self, device: &B::Device) -> Result<(), Failure> {
-        device::advise_on_memory(self.advice_on_memory()); // the first advice is kept
+        out_of_memory::advise(self.advice_on_memory()); // the first advice counts
         self.training.choose_arithmetic::<B>(device)
     }
 

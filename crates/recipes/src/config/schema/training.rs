@@ -1,6 +1,6 @@
 //! `[training]` and `[output]`: how long to train, and what to report and keep.
 
-use backend::{Arithmetic, Backend, Counts, NAME, Part, Precision, device};
+use backend::{Arithmetic, Backend, Counts, NAME, Part, Precision};
 use data::{Batching, Order};
 use models::Pass;
 use serde::{Deserialize, Serialize};
@@ -12,6 +12,7 @@ use crate::{
         check::{Check, Checker},
         or_empty,
     },
+    out_of_memory,
 };
 
 /// The most images or windows that are measured at a time.
@@ -88,7 +89,7 @@ impl Training {
         refuse_unsupported::<B>(self.precision, device)?;
         backend::set_arithmetic(self.arithmetic);
         backend::set_precision(self.precision);
-        device::advise_on_memory(self.advice_on_memory());
+        out_of_memory::advise(self.advice_on_memory());
         Ok(())
     }
 
