@@ -2,7 +2,7 @@
 //!
 //! This is the only crate that knows one Burn backend from another. The rest of the workspace is
 //! generic over [`Backend`], and the programs are built for [`Selected`]: the backend that the
-//! features choose at compile time, `cuda` before `wgpu` before `ndarray` before `cpu`.
+//! features choose at compile time: `cuda` takes precedence over `wgpu`, then `ndarray`, then `cpu`.
 //!
 //! ```
 //! use backend::random::{Purpose, Random};

@@ -20,16 +20,16 @@
 //! ```
 //!
 //! [`Model::predict_images`] takes pixels; `data::image_folder::decode_image`, with the feature `sources`
-//! of `data`, makes them of a picture's file. [`Model::generate`] continues a text.
+//! of `data`, reads them from a picture file. [`Model::generate`] continues a text.
 //! [`Model::from_bytes`] reads a model where there are no files, as in a web page (`examples/web_page`), and
 //! [`Model::to_onnx`] converts it for other runtimes and languages.
 //!
 //! # In a server
 //!
-//! Several threads may use a model at once (`Arc<Model<_>>`). On a CPU a call uses all cores, so calls
-//! at once gain little: gather inputs into one. A [`Generator`] borrows the model, so one thread runs it
-//! to its end. Open the device with [`backend::device::open`], which finds a missing driver before it
-//! is used and keeps the threads from each having memory of its own on a GPU; do not call
+//! Several threads may use a model at once (`Arc<Model<_>>`). On a CPU a call uses all cores, so
+//! concurrent calls gain little: gather inputs into one call. A [`Generator`] borrows the model, so one
+//! thread runs it to its end. Open the device with [`backend::device::open`], which finds a missing driver
+//! before it is used and, on a GPU, keeps each thread from having memory of its own; do not call
 //! [`backend::device::prepare_process`], which is for a thread that trains.
 
 mod description;

@@ -14,8 +14,8 @@
 //! ```
 //!
 //! A network of your own is built from [`layers`], whose weights an [`Initializer`] draws. Those with
-//! dropout or batch normalisation take a [`Pass`], which says whether they train. [`losses`] are one for
-//! each sample; [`metrics`] are over a whole split.
+//! dropout or batch normalisation take a [`Pass`], which says whether they train. [`losses`] return a loss
+//! for each sample; [`metrics`] are over a whole split.
 //!
 //! Weights travel by name, in PyTorch's names and layout: [`weights`] takes them from a module and puts
 //! them into one, [`import`] reads safetensors and PyTorch's checkpoints. An [`Architecture`] is the

@@ -35,19 +35,20 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Each epoch ends with [`Trainer::end_epoch`]: its closure returns what a validation measures of the
-//! model, or none. A loop that begins at [`Epoch::position`] can resume: where the observer keeps
+//! Each epoch ends with [`Trainer::end_epoch`]: its closure returns the model's validation metrics, or
+//! `None`. A loop that begins at [`Epoch::position`] can resume: where the observer keeps
 //! checkpoints, as [`CheckpointDirectory`] does, [`Trainer::new`] continues from the newest one there.
 //! [`Stop`] ends a run between two updates. [`Event::Warning`] is for the user, and so is
 //! [`TrainError::help`], which says what to do about an error.
 //!
 //! The resumed run equals an uninterrupted one bit for bit, as long as a step depends on nothing but
-//! the model, the data, and the step's number. It does with most layers of `burn::nn`, but not with its
-//! `Dropout`, which draws from a global generator, nor its `BatchNorm`, which changes in `forward`. Use
+//! the model, the data, and the step's number. This holds for most layers of `burn::nn`, but not for its
+//! `Dropout`, which draws from a global generator, or its `BatchNorm`, which changes in `forward`. Use
 //! `Dropout` and `BatchNorm2d` of `models::layers` instead: the first draws by seed and step, and the
 //! second leaves its statistics in the pass, for [`Trainer::map_model`].
-//! Layers of `burn::nn` also draw their first weights from that generator, and when they are first used:
-//! `Selected::seed(&device, 7)`, then the network, then its `num_params()`, give the same ones each time.
+//! Layers of `burn::nn` also draw their initial weights from that generator, and only on first use: to get
+//! the same ones each time, call `Selected::seed(&device, 7)`, build the network, and call its
+//! `num_params()`.
 //!
 //! This crate knows batches only as losses with a [`Part`](backend::Part), so any loop may use it.
 

@@ -60,7 +60,7 @@ pub(super) struct Common {
         hide_possible_values = true
     )]
     pub(super) progress: ProgressMode,
-    /// Print the result as JSON; of `predict`, a line for each input
+    /// Print the result as JSON; for `predict`, one line for each input
     #[arg(long, global = true)]
     pub(super) json: bool,
     /// Show the libraries' log messages
