@@ -155,8 +155,8 @@ fn differences(best: &BTreeMap<u64, f64>, next: &BTreeMap<u64, f64>) -> Vec<f64>
 /// The note where rows are ranked by runs of one seed.
 fn by_one_seed([best, next]: &[String; 2]) -> String {
     format!(
-        "chance may have decided: `{best}` and `{next}` are compared by one seed of each; runs with others \
-         (`--seed N`) would tell"
+        "chance may have decided: `{best}` and `{next}` are compared by one run each; runs with other \
+         seeds (`--seed N`) would tell"
     )
 }
 
@@ -296,7 +296,7 @@ mod tests {
         assert_eq!(best, "lowest test loss of seed 0: runs/1 and 1 more");
         let of_one_each = compared(&[one, two[0]]);
         assert!(!told(&of_one_each), "neither has another");
-        let note = "`runs/1` and `runs/0` are compared by one seed of each; runs with others";
+        let note = "`runs/1` and `runs/0` are compared by one run each; runs with other seeds";
         assert!(
             of_one_each.notes.iter().any(|told| told.contains(note)),
             "{:?}",
