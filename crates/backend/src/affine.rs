@@ -16,8 +16,8 @@ pub struct PlaneMap {
     /// From a position in the result to one in the image, both in pixels from the centre:
     /// `[[xx, xy, x], [yx, yy, y]]`.
     pub matrix: [[f64; 3]; 2],
-    /// The first and the last column, then the first and the last row, which may lie outside of the image: a
-    /// position beyond them is taken for the nearest within. None: all positions are taken as they are.
+    /// The first and the last column, then the first and the last row, which may lie outside of the image:
+    /// positions are clamped to them. `None`: all positions are taken as they are.
     pub window: Option<[[isize; 2]; 2]>,
 }
 

@@ -24,7 +24,7 @@ pub fn set_arithmetic(arithmetic: Arithmetic) {
     EXACT.store(arithmetic == Arithmetic::Exact, Ordering::Relaxed);
 }
 
-/// How this process computes.
+/// The current arithmetic.
 pub fn arithmetic() -> Arithmetic {
     if EXACT.load(Ordering::Relaxed) { Arithmetic::Exact } else { Arithmetic::Fast }
 }

@@ -37,8 +37,8 @@ pub struct BatchNorm2d<B: Backend> {
     pub shift: FloatTensor<B>,
     /// Mean and variance, `[channels]` each, without gradients; `None` for the batch's own.
     pub stored: Option<[FloatTensor<B>; 2]>,
-    /// Without stored ones: take those of the batches of all processes, of which this one's counts
-    /// or not. Only where gradients are recorded.
+    /// If none are stored: use those over the batches of all processes, and whether this one's
+    /// counts. Only where gradients are recorded.
     pub over_processes: Option<Counts>,
     /// Added after the normalisation, of the input's shape.
     pub residual: Option<FloatTensor<B>>,

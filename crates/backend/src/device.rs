@@ -80,7 +80,7 @@ pub struct DeviceReport {
     /// Why it cannot be used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The folder in which it is remembered which kernels are the fastest, if there is one.
+    /// The folder that records which kernels are the fastest, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernels: Option<PathBuf>,
 }
@@ -112,7 +112,7 @@ pub fn open_for(process: Share) -> Result<(Device, String), DeviceError> {
 }
 
 /// The bytes of the first buffer for which the [opened](open) device had no room, if there was one.
-/// Whatever was computed since may be wrong: only on a GPU, where no panic tells of it.
+/// Whatever was computed since may be wrong: only on a GPU, where no panic reports it.
 pub fn refused_bytes() -> Option<u64> {
     #[cfg(feature = "cube")]
     return refusals::refused_bytes();
@@ -148,8 +148,8 @@ pub fn list() -> Vec<DeviceReport> {
     ["cpu", "ndarray", "wgpu", "cuda"].map(report).into()
 }
 
-/// Has a GPU backend keep there, from run to run, which kernels are the fastest, and compiled ones;
-/// to be called before a device is opened, and without effect on a CPU.
+/// Makes a GPU backend save in `folder`, from run to run, which kernels are the fastest, and compiled
+/// ones; to be called before a device is opened; no effect on a CPU.
 pub fn keep_kernels_in(folder: PathBuf) {
     #[cfg(feature = "cube")]
     kernels::keep_in(folder);
@@ -157,8 +157,8 @@ pub fn keep_kernels_in(folder: PathBuf) {
     drop(folder);
 }
 
-/// Where it was to [keep them](keep_kernels_in) but nothing can be written, once a device was opened;
-/// CubeCL keeps them elsewhere then, or not at all.
+/// The folder for [saved kernels](keep_kernels_in) if it cannot be written, once a device was opened;
+/// CubeCL then saves them elsewhere, or not at all.
 pub fn unwritable_kernels() -> Option<PathBuf> {
     #[cfg(feature = "cube")]
     return kernels::unwritable();
@@ -187,7 +187,7 @@ pub fn threads() -> usize {
 /// next step takes it again. A server should not call this: a thread that waits for requests computes
 /// nothing, and its core would lie idle.
 ///
-/// - `share`: what of the processor's cores is this process's own
+/// - `share`: this process's share of the processor's cores
 pub fn prepare_process(share: Share) {
     join_threads(share);
     kept_memory::keep();

@@ -131,7 +131,7 @@ pub struct LstmState<B: Backend> {
 ///
 /// # Panics
 ///
-/// Where the shapes are others, or the kernel does not fit into the padded input.
+/// If the shapes are not these, or the kernel does not fit into the padded input.
 #[track_caller]
 pub fn conv2d<B: Backend>(
     input: Tensor<B, 4>,
@@ -197,8 +197,8 @@ pub fn sum<B: Backend>(values: Tensor<B, 1>) -> Tensor<B, 1> {
     tensor(B::column_sums(primitive(values)))
 }
 
-/// Every `stride`th row and column of maps, in the middle of so many `channels`, of which the others
-/// are zeros.
+/// Every `stride`th row and column of maps, in the middle of `channels` channels, the others being
+/// zeros.
 ///
 /// - `maps`: `[batch, inputs, height, width]`, with `inputs` at most `channels`
 /// - returns: `[batch, channels, height / stride, width / stride]`, rounded up
@@ -298,7 +298,7 @@ pub fn affine<B: Backend>(images: Tensor<B, 4>, maps: &[PlaneMap]) -> Tensor<B, 
 ///
 /// # Panics
 ///
-/// Where the shapes are others.
+/// If the shapes are not these.
 #[track_caller]
 pub fn batch_norm2d<B: Backend>(
     input: Tensor<B, 4>,
@@ -409,7 +409,7 @@ pub fn product<B: Backend, const D: usize>(
 ///
 /// # Panics
 ///
-/// Where the shapes are others.
+/// If the shapes are not these.
 #[track_caller]
 pub fn linear<B: Backend>(
     input: Tensor<B, 2>,
@@ -437,12 +437,12 @@ pub fn dropout<B: Backend, const D: usize>(
 /// The rows of a table by index.
 ///
 /// - `table`: `[entries, width]`
-/// - `indices`: `[batch, time]`, below `entries`; of others the rows are undefined on a GPU
+/// - `indices`: `[batch, time]`, below `entries`; others give undefined rows on a GPU
 /// - returns: `[batch, time, width]`
 ///
 /// # Panics
 ///
-/// On the CPU, where an index is none of a row.
+/// On the CPU, if an index has no row.
 #[track_caller]
 pub fn embedding<B: Backend>(table: Tensor<B, 2>, indices: Tensor<B, 2, Int>) -> Tensor<B, 3> {
     let [entries, _] = table.dims();

@@ -24,12 +24,12 @@ use crate::{
 pub trait Backend: burn::tensor::backend::Backend {
     /// Whether maps lie in memory with their channels last where a convolution returned them.
     const CHANNELS_LAST: bool = false;
-    /// Whether an operation has been computed once the call returns. On a GPU it has only been asked
-    /// for, and what reads a result waits for it.
+    /// Whether an operation has been computed once the call returns. On a GPU it has only been
+    /// queued, and reading a result waits for it.
     const IS_SYNCHRONOUS: bool;
 
-    /// Bytes of the device's memory that this program has now, where the system tells: what the process
-    /// has, or on a GPU what CubeCL has reserved for tensors.
+    /// Bytes of the device's memory that this program has now, if known: what the process has, or on
+    /// a GPU what CubeCL has reserved for tensors.
     fn memory_in_use(_: &Self::Device) -> Option<u64> {
         crate::device::process_memory()
     }
@@ -49,8 +49,8 @@ pub trait Backend: burn::tensor::backend::Backend {
         update::composed(parameters, diverged, rule)
     }
 
-    /// Moves averages towards values: each `average + share * (factor * value - average)`. The distance is
-    /// what is multiplied: were `1 - share` and `share` rounded on their own, averages would shrink or grow.
+    /// Moves averages towards values: each `average + share * (factor * value - average)`. This multiplies
+    /// the distance: with `1 - share` and `share` rounded separately, averages would shrink or grow.
     ///
     /// - `pairs`: an average and its value, of one shape (any)
     fn fused_moving_averages(

@@ -1,4 +1,4 @@
-//! How many bits training keeps of what it multiplies.
+//! The precision of what training multiplies.
 
 use std::{
     fmt,
@@ -13,7 +13,7 @@ use crate::{
     primitive::{primitive, tensor},
 };
 
-/// How many bits training keeps of what it multiplies; see [`set_precision`].
+/// The precision of what training multiplies; see [`set_precision`].
 ///
 /// With [`Bf16`](Self::Bf16) and [`F16`](Self::F16) convolutions, dense layers and LSTM layers round
 /// their inputs and weights, and so do their backward passes. Their results are f32 again, and so is
@@ -70,7 +70,7 @@ pub fn set_precision(precision: Precision) {
     CHOSEN.store(precision as u8, Ordering::Relaxed);
 }
 
-/// How this process trains.
+/// The current precision.
 pub fn precision() -> Precision {
     let chosen = CHOSEN.load(Ordering::Relaxed);
     let mut others = [Precision::Bf16, Precision::F16].into_iter();

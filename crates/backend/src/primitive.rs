@@ -26,7 +26,7 @@ pub(crate) fn shaped<B: Backend>(tensor: Tensor<B, 1>, shape: &Shape) -> FloatTe
     B::float_reshape(primitive(tensor), shape.clone())
 }
 
-/// The positive values, and NaN, which the ReLU of Flex and ndarray makes 0: as PyTorch's does.
+/// ReLU that keeps NaN, as PyTorch's does; that of Flex and ndarray makes it 0.
 pub(crate) fn relu<B: Backend, const D: usize>(values: Tensor<B, D>) -> Tensor<B, D> {
     let mask = values.clone().lower_equal_elem(0.0);
     values.mask_fill(mask, 0.0)

@@ -72,7 +72,7 @@ impl Random {
         unit(self.bits(index))
     }
 
-    /// Normal with mean 0 and deviation 1, by the Box-Muller transform.
+    /// Standard normal, by the Box-Muller transform.
     pub fn normal(&self, index: u64) -> f32 {
         let [a, b, c, d] = self.words(index);
         let radius = 1.0 - unit((u64::from(b) << 32) | u64::from(a)); // in (0, 1], so its logarithm is finite

@@ -23,7 +23,7 @@ pub struct Entry {
     /// The throughput of each rank relative to that of a single rank.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub efficiency: Option<f64>,
-    /// Samples in a step; none where not steps are measured.
+    /// Samples in a step; `None` if no steps are measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub batch: Option<u64>,
     /// The median over the rounds of the seconds that a step takes.

@@ -1,4 +1,4 @@
-//! What one process measures, as it is told to, and what it answers.
+//! What one process is told to measure, and what it answers.
 
 use std::path::PathBuf;
 

@@ -28,9 +28,9 @@ impl Tolerance {
     /// On a CPU the two sides sum in different orders, which makes a difference of 1e-7 in the first
     /// step and up to 4e-5 in the twentieth; another network, optimizer or batch makes more than 1e-2.
     ///
-    /// On a GPU the peer computes these losses in f32, a compiled one in TF32, and ours in the precision it trains in. Rounding
-    /// a factor to TF32 is off by up to 5e-4, to bf16 by up to 4e-3, and updates carry that on, so
-    /// few steps are compared.
+    /// On a GPU the peer computes these losses in f32, a compiled one in TF32, and ours in its training
+    /// precision. Rounding a factor to TF32 is off by up to 5e-4, to bf16 by up to 4e-3, and updates
+    /// carry that on, so few steps are compared.
     fn of(precision: Precision) -> Self {
         match precision {
             _ if !ON_GPU => Self { steps: usize::MAX, relative: 1e-3 },

@@ -1,4 +1,4 @@
-//! Panics that cost no more than the work in which they happen.
+//! Panics that end only the work in which they happen.
 
 use std::{
     cell::Cell,
@@ -10,8 +10,8 @@ thread_local! {
     static IS_CONTAINED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Does work whose panic is an error like others: that of a decoder on hostile input, or of a source of
-/// images that is not ours. What it leaves half done is to be dropped.
+/// Does work whose panic is an error like any other: a decoder's on hostile input, or that of a source
+/// of images that is not ours. Discard what it leaves half done.
 ///
 /// # Errors
 ///

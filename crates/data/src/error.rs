@@ -50,7 +50,7 @@ pub enum DataError {
     /// No class can spare a sample.
     #[error("no class has a sample to spare, so none can be held out")]
     OneSampleEach,
-    /// A number of a table of one's own.
+    /// A number that is not finite.
     #[error("row {row} holds NaN or an infinite number")]
     NotFinite {
         /// The first such row, from 0.
@@ -101,10 +101,10 @@ pub enum DataError {
     /// A thread to read images cannot be started.
     #[error("no thread can be started to read images: {reason}")]
     Worker { reason: rayon::ThreadPoolBuildError },
-    /// What reads an image broke down.
+    /// Reading an image panicked.
     #[error("reading image {image} broke down: {message}")]
     Panic { image: usize, message: String },
-    /// Whoever was told of the progress asked to stop.
+    /// The receiver of the progress asked to stop.
     #[error("stopped before all images were there")]
     Stopped,
     /// A table of text is wrong.

@@ -76,7 +76,7 @@ pub struct ImagesInMemory {
 }
 
 impl ImagesInMemory {
-    /// Images of one's own.
+    /// Your own images.
     ///
     /// - `pixels`: `[images, channels, height, width]`
     /// - `labels`: one for each image, the index of its class
@@ -84,7 +84,7 @@ impl ImagesInMemory {
     ///
     /// # Errors
     ///
-    /// Where there are not the pixels of an image for each label, or a label has no class.
+    /// If the pixels are not one image for each label, or a label has no class.
     pub fn new(
         shape: ImageShape,
         pixels: Vec<u8>,

@@ -2,8 +2,8 @@
 //!
 //! An [`ImageSource`] (yours, or [`image_folder`], [`idx`], [`cifar10`], [`drawn`]), a [`Table`]
 //! ([`csv_table`], [`npy`], [`synthetic`]) or a [`text`] is read and checked on the host. The reader or
-//! [`Subset::divide`] holds a part out, by seed. What was learnt from the training split on the way
-//! (means, deviations, categories, classes) is the preprocessing: an [`ImagePreprocessing`], a
+//! [`Subset::divide`] holds a part out, by seed. What was learnt from the training split (means, standard
+//! deviations, categories, classes) is the preprocessing: an [`ImagePreprocessing`], a
 //! [`TablePreprocessing`] or a [`Vocabulary`]. It is saved with the model, so that prediction encodes a
 //! record exactly as training did.
 //!

@@ -1,14 +1,14 @@
-//! Work that tells how far it is, and may be stopped.
+//! Work that reports its progress and may be stopped.
 
 use std::ops::ControlFlow;
 
 use crate::DataError;
 
-/// Is told how many images are done, and of how many; answers whether to go on. An answer to stop ends
-/// the work with [`DataError::Stopped`].
+/// Receives the number of images done and the total; returns whether to go on. `Break` ends the work
+/// with [`DataError::Stopped`].
 pub type Progress<'a> = dyn FnMut(usize, usize) -> ControlFlow<()> + 'a;
 
-/// Tells no one, and goes on.
+/// Reports nothing; goes on.
 pub fn silent(_done: usize, _of: usize) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }

@@ -115,9 +115,9 @@ fn is_same(a: &Path, b: &Path) -> bool {
     fs::canonicalize(a).is_ok_and(|a| fs::canonicalize(b).is_ok_and(|b| a == b))
 }
 
-/// Refuses splits of which one has at least half of its files from another.
+/// Refuses splits if at least half of the files of one are in another.
 ///
-/// To be called before a run begins: one that exists can only be told.
+/// To be called before a run begins; an existing run only notes them.
 ///
 /// # Errors
 ///

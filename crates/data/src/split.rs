@@ -76,7 +76,7 @@ pub struct Parts {
     pub test: Option<Vec<usize>>,
 }
 
-/// Holds out about these fractions of each class, and of the rest keeps about the fraction to train on.
+/// Holds out about these fractions of each class, and keeps about the training fraction of the rest.
 ///
 /// - `classes`: the class of each sample
 ///
@@ -94,13 +94,13 @@ pub enum HoldOut {
     /// Any, about the same share of each class.
     #[default]
     Random,
-    /// The last ones: where rows are in the order of time, a model is for what comes after it.
+    /// The last ones: where rows are in order of time, a model is for what comes later.
     Last,
 }
 
-/// As [`hold_out`], but of rows that are last, or that belong together: of no group are there rows in two
-/// splits, and about these fractions of all rows are held out, in whole groups that the seed chooses. The
-/// last rows are those to test on, where there are any.
+/// As [`hold_out`], but of rows that are last, or that belong together: no group has rows in two splits,
+/// and about these fractions of all rows are held out, in whole groups that the seed chooses. The last
+/// rows are those to test on, if there are any.
 ///
 /// - `groups`: the group of each row, below the number of rows; if there are any, `which` does not matter
 ///

@@ -1,4 +1,4 @@
-//! The mean and the deviation of each channel of a split of images.
+//! Mean and standard deviation of each channel of a split's images.
 
 use rayon::prelude::*;
 
@@ -26,11 +26,11 @@ impl ImagePreprocessing {
     ///
     /// A channel that is the same everywhere is only shifted: its deviation is given as 1.
     ///
-    /// - `progress`: is told how many images were read
+    /// - `progress`: receives how many images were read
     ///
     /// # Errors
     ///
-    /// Where there is no image, or none with a pixel; where one cannot be read, or `progress` answers to stop.
+    /// Where there is no image, or none with a pixel; where one cannot be read, or `progress` asks to stop.
     pub fn measured(
         source: &dyn ImageSource,
         resize: Resize,

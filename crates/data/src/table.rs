@@ -30,7 +30,7 @@ pub struct Table {
     pub features: Vec<f32>,
     /// What to predict, one per row.
     pub targets: Targets,
-    /// The line of its file that each row begins in; empty where they are of no text.
+    /// The line of its file that each row begins in; empty if that is not text.
     pub lines: Vec<u64>,
 }
 
@@ -58,7 +58,7 @@ pub struct TableSplits {
     pub notes: Vec<String>,
     /// Rows that are left out since they have no target.
     pub skipped: usize,
-    /// Files that are in two splits; a run that begins refuses many ([`crate::refuse_shared`]).
+    /// Files that are in two splits; a new run refuses many ([`crate::refuse_shared`]).
     pub shared: Vec<Shared>,
 }
 
@@ -73,7 +73,7 @@ impl TableSplits {
 }
 
 impl Table {
-    /// Samples of one's own.
+    /// Your own samples.
     ///
     /// - `features`: `[rows, width]`, row by row
     /// - `targets`: one per row

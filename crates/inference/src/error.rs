@@ -44,7 +44,7 @@ pub enum InferenceError {
         value: f32,
         entries: usize,
     },
-    /// A feature is no number from which anything could be predicted: none that encoding makes.
+    /// A feature has a value that encoding never makes, so nothing could be predicted from it.
     #[error(
         "row {row}, feature {feature} is {value}, and features are finite and at most 1e6 in size"
     )]

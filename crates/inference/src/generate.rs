@@ -78,7 +78,7 @@ impl<'a, B: Backend> Generator<'a, B> {
         Ok(generator)
     }
 
-    /// The text of the next so many tokens, with its [rest](Self::finish).
+    /// The next `tokens` tokens as text, with its [rest](Self::finish).
     pub fn write(mut self, tokens: usize) -> String {
         let text: String = self.by_ref().take(tokens).collect();
         text + &self.finish()

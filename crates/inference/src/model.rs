@@ -35,7 +35,7 @@ pub struct Model<B: Backend> {
 /// The name of a model's file in a run's directory.
 pub const MODEL: &str = "model.safetensors";
 
-/// Where a file's metadata has the version of its form, 1 if nowhere.
+/// The metadata key of a file's format version; without it, 1.
 const FORMAT_KEY: &str = "format";
 /// The newest version that is read, and the one that is written; to be raised where a program that does
 /// not know of a change would predict otherwise.
@@ -52,7 +52,7 @@ pub fn model_file<B: Backend, M: Module<B>>(network: &M, description: &Descripti
     TensorFile { tensors: weights::to_tensors(network), metadata: metadata(description) }
 }
 
-/// Checks that a [`model_file`] is not of a newer form than is read; other files pass.
+/// Checks that a [`model_file`]'s format is not too new; other files pass.
 ///
 /// # Errors
 ///
@@ -88,7 +88,7 @@ impl<B: Backend> Model<B> {
         Self::from_file(model_file(network, description), Path::new(IN_MEMORY), device)
     }
 
-    /// Reads a model file, or that of a run's directory.
+    /// Reads a model file, or a run directory's.
     ///
     /// # Errors
     ///
@@ -147,26 +147,25 @@ impl<B: Backend> Model<B> {
 
     /// The model as the bytes of an ONNX file, which other runtimes and languages read.
     ///
-    /// The graph takes f32 `images` `[batch, channels, height, width]` that are normalised already,
-    /// f32 `features` `[batch, features]`, or i64 `tokens` `[batch, time]`, and gives f32 `logits`;
-    /// of a regression it gives the f64 `value`, `[batch, 1]`, in the unit of the training data. A
-    /// network that writes text also takes the state `h` and `c`, `[layers, batch, hidden]`, zeros
-    /// where it is not given (ONNX Runtime warns of such defaults, which is harmless), and gives
-    /// `h_next` and `c_next`.
+    /// The graph takes f32 `images` `[batch, channels, height, width]` that are normalised already, f32
+    /// `features` `[batch, features]`, or i64 `tokens` `[batch, time]`, and returns f32 `logits`; for a
+    /// regression, the f64 `value`, `[batch, 1]`, in the unit of the training data. A network that writes
+    /// text also takes the state `h` and `c`, `[layers, batch, hidden]`, zeros if it is not given (ONNX
+    /// Runtime warns of such defaults, which is harmless), and returns `h_next` and `c_next`.
     ///
-    /// The file's property `output` names what is predicted, and `activation` what makes probabilities of
-    /// it: `softmax`, `sigmoid` (of the second of two classes, from a single logit) or `none`. `classes`
-    /// and `preprocessing` are JSON. For images input = (pixel * `scale` - `mean`) / `deviation`, after a
-    /// resize with `filter`. Of a text, the id of a word is its place in `words` plus `offset`, or
+    /// The file's property `output` names what is predicted, and `activation` what turns it into
+    /// probabilities: `softmax`, `sigmoid` (of the second of two classes, from a single logit) or `none`.
+    /// `classes` and `preprocessing` are JSON. For images, input = (pixel * `scale` - `mean`) / `deviation`,
+    /// after resizing with `filter`. For a text, a word's id is its place in `words` plus `offset`, or
     /// `unknown`.
     ///
-    /// Of a table a cell, without the blanks around it, is missing if it is empty, or one of `always_missing`
-    /// or of `missing`. A number is read without its `dress`, such as a currency sign, and with a decimal
-    /// comma where `decimal_comma` says so; it becomes (number - `mean`) / `deviation`, at least
-    /// -`largest` and at most `largest`, or 0 where it is missing. A missing category counts as `fill`. A
-    /// category that is a number has its shortest form: `1` for `01` and `1.0`. With the encoding
-    /// `one_hot` it becomes a feature for each of `categories`, 1 for its own, and with `index` its place
-    /// there plus `offset`, or 0 if it is not among them. A dropped column becomes nothing.
+    /// In a table, a cell, without the blanks around it, is missing if it is empty, or one of
+    /// `always_missing` or of `missing`. A number is read without its `dress`, such as a currency sign, and
+    /// with a decimal comma if `decimal_comma` says so; it becomes (number - `mean`) / `deviation`, clamped
+    /// between -`largest` and `largest`, or 0 if it is missing. A missing category counts as `fill`. A
+    /// category that is a number has its shortest form: `1` for `01` and `1.0`. With the encoding `one_hot`
+    /// it becomes a feature for each of `categories`, 1 for its own, and with `index` its place there plus
+    /// `offset`, or 0 if it is not among them. A dropped column becomes nothing.
     ///
     /// - `numbers`: the type in which the weights are stored; the network computes in f32
     ///
@@ -282,7 +281,7 @@ impl<B: Backend> Model<B> {
         Ok(note_on_words(prompt, self.description.vocabulary()?))
     }
 
-    /// Continues a text. Words that the model does not know it reads as one unknown word.
+    /// Continues a text. Words unknown to the model are read as one unknown word.
     ///
     /// # Errors
     ///

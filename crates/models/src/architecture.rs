@@ -52,7 +52,7 @@ pub enum Network<B: Backend> {
 }
 
 impl Architecture {
-    /// Checks that the sizes fit together, and that dropout has a probability.
+    /// Checks that the sizes fit together, and that dropout is a probability.
     ///
     /// # Errors
     ///
@@ -117,12 +117,12 @@ impl Architecture {
     }
 }
 
-/// A description of which no network can be built.
+/// An invalid description of a network.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum ArchitectureError {
-    /// Dropout has a percentage, say, rather than a probability.
+    /// Dropout is, say, a percentage rather than a probability.
     #[error("the probability of dropout is {probability}, and must be from 0 to 1")]
     Dropout { probability: f64 },
     /// An image would be reduced to nothing.

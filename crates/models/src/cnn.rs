@@ -72,7 +72,7 @@ impl CnnConfig {
 
     /// # Errors
     ///
-    /// Where a size is 0, the images are too small, or dropout is no probability.
+    /// If a size is 0, the images are too small, or dropout is not a probability.
     pub fn check(&self) -> Result<(), ArchitectureError> {
         let sizes = [self.channels, self.classes, self.hidden];
         ArchitectureError::unless_positive(sizes.into_iter().chain(self.filters))?;

@@ -49,10 +49,9 @@ pub fn read(path: &Path) -> Result<TensorFile, ImportError> {
     read_where(path, |_| true)
 }
 
-/// Reads those tensors of a file as f32 whose names are `wanted`, and the metadata of this project's
-/// files. The kind of file is recognised by its content, not by its name. PyTorch's counters
-/// `num_batches_tracked` are left out, and so is what its wrappers, such as `torch.compile`, put before
-/// all names.
+/// Reads a file's tensors whose names are `wanted`, as f32, and the metadata of this project's files. The
+/// kind of file is recognised by its content, not by its name. PyTorch's counters `num_batches_tracked` are
+/// left out, and so are prefixes that wrappers such as `torch.compile` add to all names.
 ///
 /// # Errors
 ///
@@ -70,8 +69,8 @@ fn read_file(path: &Path, wanted: impl Fn(&str) -> bool) -> Result<TensorFile, F
     file.rewind().map_err(Fault::Io)?;
     match first_bytes.as_slice() {
         [] => return Err(Fault::Truncated("it is empty".to_owned())),
-        // First, since the length that a header begins with may look like the begin of a checkpoint,
-        // of which no kind has a brace there.
+        // First, since the length at the start of a header may look like the start of a checkpoint, none of
+        // which has a brace there.
         [header @ .., b'{'] if header.len() == 8 => {
             return safetensors(path, header, length, wanted);
         }

@@ -26,9 +26,8 @@ pub enum Initialization {
     /// Keras's: weights by Glorot's uniform distribution, zero biases, in an LSTM an orthogonal recurrent
     /// weight and a forget bias of 1; embeddings uniform within 0.05.
     Keras,
-    /// He et al.'s for networks with ReLU, as in torchvision: weights normal with the deviation
-    /// `sqrt(2 / fan_out)`, zero biases. Embeddings and LSTMs, after which no ReLU comes, keep
-    /// PyTorch's own.
+    /// He et al.'s for ReLU networks, as in torchvision: weights normal with standard deviation
+    /// `sqrt(2 / fan_out)`, zero biases. Embeddings and LSTMs, which no ReLU follows, keep PyTorch's own.
     He,
 }
 
@@ -37,7 +36,7 @@ pub enum Initialization {
 enum Spread {
     /// Uniform in `[-bound, bound)`.
     Uniform(f64),
-    /// Normal with mean 0 and this deviation.
+    /// Mean 0 and this standard deviation.
     Normal(f64),
 }
 
@@ -176,7 +175,7 @@ impl<B: Backend> Initializer<B> {
         self.draw(name, shape, Spread::Normal(deviation), |index| index)
     }
 
-    /// Normal with mean 0 and deviation 1, but zeros in the first row.
+    /// Standard normal, but zeros in the first row.
     pub(crate) fn normal_after_first_row(
         &self,
         name: &str,

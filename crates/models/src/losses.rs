@@ -7,7 +7,7 @@ use burn::tensor::{Tensor, activation::log_softmax};
 
 pub use backend::functional::{binary_cross_entropy, cross_entropy};
 
-/// The losses for labels that give a share of themselves to all classes alike (Szegedy et al., 2016).
+/// Losses of smoothed labels: a share of each goes evenly to all classes (Szegedy et al., 2016).
 ///
 /// - `losses`: the [`cross_entropy`] of each sample, `[batch]`, also of two labels that are mixed, and
 ///   multiplied by the weight of its class if `weights` are given

@@ -17,7 +17,7 @@ pub enum Reduction {
     },
     /// e to the power of the mean: the perplexity, for cross-entropies in nats.
     Exponential,
-    /// The root of the mean, times `unit`: of squared errors, one in the user's own units.
+    /// The root of the mean, times `unit`: of squared errors, the RMSE in user units.
     Root {
         /// The user's unit, relative to that of the score's root.
         unit: f64,
@@ -47,7 +47,7 @@ pub struct Evaluation<B: Backend> {
     classes: Option<ClassSums<B>>,
 }
 
-/// Of each class its samples, the predictions of it, and those that are right.
+/// Each class's samples, predictions, and correct predictions.
 #[derive(Debug)]
 struct ClassSums<B: Backend> {
     /// The classes, `[1, classes]`.
@@ -210,10 +210,10 @@ impl<B: Backend> Evaluation<B> {
     }
 }
 
-/// The mean F1 of classes, of those that occur or are predicted, as scikit-learn's
-/// `f1_score(average="macro")`; NaN where there is none. F1 is the harmonic mean of precision and recall.
+/// The mean F1 of the classes that occur or are predicted, as scikit-learn's `f1_score(average="macro")`; NaN
+/// if there are none. F1 is the harmonic mean of precision and recall.
 ///
-/// - `classes`: of each its samples, the predictions of it, and those that are right
+/// - `classes`: each class's samples, predictions, and correct predictions
 pub fn macro_f1(classes: impl IntoIterator<Item = [f64; 3]>) -> f64 {
     let f1 = |[samples, predictions, hits]: [f64; 3]| {
         (samples + predictions > 0.0).then(|| 2.0 * hits / (samples + predictions))

@@ -56,8 +56,8 @@ pub struct Mlp<B: Backend> {
 impl MlpConfig {
     /// # Errors
     ///
-    /// Where a size is 0, dropout is no probability, or the embedded features are not features of a
-    /// sample, in ascending order.
+    /// If a size is 0, dropout is not a probability, or the embedded features are not features of a sample,
+    /// in ascending order.
     pub fn check(&self) -> Result<(), ArchitectureError> {
         let of_embeddings = self.embeddings.iter().flat_map(|table| [table.entries, table.width]);
         // With embeddings, the features tell more.

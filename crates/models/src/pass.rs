@@ -63,9 +63,8 @@ impl<B: Backend> Pass<B> {
         Self { training, ..Self::evaluation() }
     }
 
-    /// The same with batch normalisation over the batches of all processes that train together, each of
-    /// which must make as many passes as the others: micro-batches, of which one may have more, do not go
-    /// with it.
+    /// The same with batch normalisation over the batches of all processes that train together, all of which
+    /// must make equally many passes; this excludes micro-batches, of which one process may have more.
     ///
     /// - `counts`: whether this process's batch counts
     pub fn over_processes(mut self, counts: Counts) -> Self {

@@ -57,7 +57,7 @@ pub struct TextLstm<B: Backend> {
 impl TextLstmConfig {
     /// # Errors
     ///
-    /// Where a size is 0, or dropout is no probability.
+    /// If a size is 0, or dropout is not a probability.
     pub fn check(&self) -> Result<(), ArchitectureError> {
         ArchitectureError::unless_positive([self.vocabulary, self.embedding, self.hidden])?;
         ArchitectureError::unless_probability(self.dropout)

@@ -6,9 +6,9 @@
 //! than `lstm.0.weight_ih`, or `lstm.weight_ih` where there is a single layer; and the variant of an
 //! enum is no part of a name.
 //!
-//! Layers are recognised by the names of their types: a matrix `weight` of any struct called `Linear`
-//! is a dense layer's, as in [`layers`](crate::layers) and in `burn::nn`, and a parameter of any struct
-//! called `Lstm` is an LSTM's. Call other layers of your own differently.
+//! Layers are recognised by the names of their types: a matrix `weight` of any struct called `Linear` is a
+//! dense layer's, as in [`layers`](crate::layers) and in `burn::nn`, and a parameter of any struct called
+//! `Lstm` is an LSTM's. Give your other layers different names.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ use store::{Hasher, StoredTensor};
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum WeightsError {
-    /// They are another network's; every mismatch is listed, and the first are told.
+    /// They are another network's; every mismatch is listed, the first ones shown.
     #[error("the weights do not fit the network: {}", first_of(.0))]
     Mismatch(Vec<String>),
     /// They would make everything that follows from them NaN.
@@ -103,8 +103,8 @@ pub fn load<B: Backend, M: Module<B>>(
     load_part(model, tensors, |_| true)
 }
 
-/// The model with those parameters replaced whose names are `wanted`, for instance all but those of a
-/// new head. The others stay as they are, and tensors of other names are ignored.
+/// The model with all parameters whose names are `wanted` replaced, for instance all but those of a new head.
+/// The others stay as they are, and tensors of other names are ignored.
 ///
 /// ```
 /// use backend::{Selected, device::Device};

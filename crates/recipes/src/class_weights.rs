@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{config::Monitored, numbers::grouped};
 
-/// A class with so many times the samples of another is noted, and where classes are weighted one with so
-/// many times.
+/// A class with so many times the samples of another is noted: without class weights, and
+/// with them.
 const UNEQUAL: usize = 10;
 const WEIGHTED: usize = 2;
 

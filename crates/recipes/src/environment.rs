@@ -15,11 +15,11 @@ const BURN: &str = "0.21.0";
 /// Hashes by which data are recognised.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DataHashes {
-    /// Of all samples, and of the split that each is in: by it `resume` and `eval` know them.
+    /// Of all samples and the split of each; `resume` and `eval` recognise them by it.
     #[serde(rename = "data")]
     pub samples: String,
-    /// Of the files of a table, and of pictures and tokens before some are held out: by it runs of several
-    /// seeds, or with other columns, are known to have had the same. None of drawn samples.
+    /// Of the files of a table, and of pictures and tokens before some are held out: it shows that runs of
+    /// several seeds, or with other columns, had the same. `None` for drawn samples.
     pub source: Option<String>,
 }
 
@@ -39,9 +39,9 @@ pub(crate) struct Environment {
     operating_system: String,
     architecture: String,
     optimized: Option<bool>,
-    /// That which the run began with. Invalid Unicode is replaced.
+    /// The one that started the run. Invalid Unicode is replaced.
     command_line: Vec<String>,
-    /// That of the last time that it was resumed.
+    /// The one that last resumed it.
     #[serde(skip_serializing_if = "Option::is_none")]
     resumed_by: Option<Vec<String>>,
     /// The folder in which the last command was given, from which relative paths count; none if unknown.

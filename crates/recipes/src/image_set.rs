@@ -27,7 +27,7 @@ pub(crate) const IN_MEMORY_BYTES: usize = 2 << 30;
 
 type Source = Arc<dyn ImageSource>;
 
-/// Is told what happens before the first step: the task, how much is done, and of how much. Answers
+/// Receives the progress before the first step: the task, how much is done, and the total; returns
 /// whether to go on.
 pub type Progress<'a> = dyn FnMut(&str, usize, usize) -> ControlFlow<()> + 'a;
 
@@ -50,7 +50,7 @@ pub struct ImageSet {
 }
 
 impl ImageSet {
-    /// Reads what the configuration names; `progress` is told what is done, and how far it is.
+    /// Reads what the configuration names; `progress` receives the task and how far it is.
     ///
     /// # Errors
     ///
@@ -93,11 +93,11 @@ impl ImageSet {
         })
     }
 
-    /// From pixels to the network's input, which reads all images to train on if it is measured.
+    /// From pixels to the network's input; reads all training images if statistics are measured.
     ///
     /// # Errors
     ///
-    /// Where an image can no longer be read, or `progress` answers to stop.
+    /// Where an image can no longer be read, or `progress` asks to stop.
     pub fn preprocessing(
         &self,
         data: &ImageData,

@@ -47,10 +47,10 @@ pub enum Task {
     /// To predict a column of a table.
     #[serde(rename = "tabular classification or regression")]
     Table,
-    /// To tell what is on a picture.
+    /// To classify pictures.
     #[serde(rename = "image classification")]
     Images,
-    /// To go on with a text.
+    /// To continue a text.
     #[serde(rename = "text generation")]
     Text,
 }

@@ -111,8 +111,8 @@ impl<'a> Start<'a> {
         batching.shared(self.group.share())
     }
 
-    /// Does work before the first step that tells its [progress](Start::prepare) and stops where the user
-    /// asks for it.
+    /// Does work before the first step that reports its [progress](Start::prepare) and stops if the user
+    /// asks.
     pub(crate) fn do_first<T, E: Into<Failure>>(
         &mut self,
         work: impl FnOnce(&mut Progress<'_>) -> Result<T, E>,

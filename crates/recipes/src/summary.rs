@@ -36,7 +36,7 @@ pub struct Summary {
     pub seconds: f64,
     /// Seconds of training steps, waiting for data and logging included.
     pub seconds_training: f64,
-    /// The part of them in which a GPU tuned.
+    /// The part spent tuning on a GPU.
     #[serde(default, skip_serializing_if = "Tuning::is_none")]
     pub tuning: Tuning,
     /// Seconds for reading the data and validating once, if known: the cost of evaluating the model

@@ -7,7 +7,7 @@ use std::{
 
 use sha2::{Digest, Sha256};
 
-/// The SHA-256 of what comes in parts, none of which it keeps: as of all parts in one.
+/// Hashes parts without keeping them: the SHA-256 of their concatenation.
 ///
 /// ```
 /// let mut hasher = store::Hasher::default();

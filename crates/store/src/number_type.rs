@@ -101,7 +101,7 @@ pub(crate) fn scaled(shape: &[usize], bytes: &[u8], scales: &[f32]) -> Option<Ve
 
 /// The first dimension longer than 1, unless it is the only one or there are no numbers.
 fn scaled_dimension(shape: &[usize]) -> Option<usize> {
-    // Without this a file may name sizes whose product is 0, and that of the last ones too large.
+    // Otherwise a file may name sizes whose product is 0 while that of the last ones overflows.
     let first = shape.iter().position(|&size| size > 1).filter(|_| !shape.contains(&0))?;
     (shape[first + 1..].iter().product::<usize>() > 1).then_some(first)
 }

@@ -178,8 +178,8 @@ fn write_and_sync(mut file: &File, bytes: &[u8]) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Makes the names in a directory last, where the system can: Windows opens no directory as a file,
-/// some file systems of other machines sync none, and one that may not be listed cannot be opened.
+/// Makes a directory's names durable, where the system can: Windows opens no directory as a file, some
+/// network file systems sync none, and one that may not be listed cannot be opened.
 pub(crate) fn sync_directory(path: &Path) -> Result<(), StoreError> {
     let sync = || match File::open(path).and_then(|directory| directory.sync_all()) {
         Err(error) if cannot_sync(&error) => Ok(()),

@@ -17,8 +17,8 @@ pub struct TrainerConfig {
     pub schedule: ScheduleConfig,
     /// Parameters with a learning rate of their own; of several groups that match, the first counts.
     pub parameter_groups: Vec<ParameterGroup>,
-    /// Passes over the training data. A resumed run may be given another number of them, as of
-    /// `max_steps`, but not one that it has passed; with as many as it has done it ends normally.
+    /// Passes over the training data. A resumed run may change this and `max_steps`, but not to a number that
+    /// it has passed; at the number it has done, it ends normally.
     pub epochs: usize,
     /// Updates in each pass, such as `steps_per_epoch` of a loader: the length of the run and of its
     /// schedule follow from it.
@@ -26,7 +26,7 @@ pub struct TrainerConfig {
     /// The run ends after this many updates, if that is sooner. A run that ends within an epoch can be
     /// extended: its checkpoint is of that update, before the epoch's validation.
     pub max_steps: Option<u64>,
-    /// The largest norm of all gradients together; a larger one is scaled down to it.
+    /// The maximum global gradient norm; gradients beyond it are scaled down to it.
     pub clip_norm: Option<f64>,
     /// Whether losses are scaled for the backward pass, as f16 needs: an update whose gradients
     /// overflow is then skipped, and the scale is lowered.
@@ -37,9 +37,9 @@ pub struct TrainerConfig {
     pub ema: Option<f64>,
     /// What makes one epoch better than another.
     pub monitor: Monitor,
-    /// The run ends after this many epochs, of those with a validation, without a better one.
+    /// The run ends after this many validated epochs without a better one.
     pub patience: Option<usize>,
-    /// By how much an epoch must be better, for `patience` to count it as such.
+    /// How much better an epoch must be to count as better for `patience`.
     pub minimum_improvement: f64,
     /// Updates between two [`Event::Step`](crate::Event::Step).
     pub log_every_steps: u64,
@@ -79,8 +79,8 @@ impl Work {
 pub struct ParameterGroup {
     /// Where they are in the module: `backbone`, or `backbone.layer1`.
     pub prefix: String,
-    /// What the learning rate is multiplied by, and with it the schedule's minimum, which in PyTorch is the
-    /// same for all groups.
+    /// The factor for the learning rate and for the schedule's minimum, which in PyTorch is the same for all
+    /// groups.
     pub learning_rate_factor: f64,
 }
 
@@ -112,12 +112,12 @@ impl TrainerConfig {
         }
     }
 
-    /// These settings where there is a validation split or none, in which case no best model is kept.
+    /// These settings; if there is no validation split, no best model is kept.
     pub fn validated(self, validates: bool) -> Self {
         Self { keep_best: self.keep_best && validates, ..self }
     }
 
-    /// Settings that have no effect where there is no validation split, a sentence each.
+    /// A sentence for each setting that has no effect without a validation split.
     pub fn without_validation(&self) -> Vec<String> {
         let plateau = self.schedule.kind == ScheduleKind::Plateau;
         let waiting = [

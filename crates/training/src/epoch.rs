@@ -71,7 +71,7 @@ impl Stop {
 pub struct Epoch {
     /// Which one, from 0.
     pub index: usize,
-    /// The updates of this epoch that are done, to be skipped: all of their micro-batches.
+    /// Updates of this epoch already made; skip all of their micro-batches.
     pub position: usize,
     /// Requested once the run is to stop or has made its updates.
     pub(crate) stop: Stop,

@@ -12,8 +12,8 @@ use crate::{GroupError, InvalidSetting};
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum TrainError {
-    /// A loss, a gradient or the sum of its squares was infinite or NaN, and no such update was applied; or the model holds
-    /// such a value at a checkpoint or at the end, as running statistics may where activations overflow.
+    /// A loss, a gradient or its sum of squares was not finite, and that update was skipped; or the model
+    /// holds such a value at a checkpoint or the end, as running statistics may if activations overflow.
     #[error(
         "training diverged: {what} became infinite or NaN {}, at learning rate {}",
         among_steps(*after, *step), in_digits(*learning_rate, 3)
@@ -33,7 +33,7 @@ pub enum TrainError {
     /// A step was not given one loss for each sample.
     #[error("a part of {samples} samples came with {losses} losses instead of one for each")]
     Losses { losses: usize, samples: usize },
-    /// Parts that do not make their update: too many samples, or too few up to the last part.
+    /// Parts that do not add up to their update: too many samples, or too few with the last.
     #[error("parts of {samples} samples do not make an update of {of}")]
     Part { samples: usize, of: usize },
     /// An update where none is due.
@@ -62,7 +62,7 @@ pub enum TrainError {
          parameters"
     )]
     NoGradients,
-    /// A validation left out what epochs are compared by.
+    /// A validation did not measure the monitored metric.
     #[error("a validation measured {}, and not `{monitored}`", listed(.metrics))]
     NotMeasured { monitored: String, metrics: Vec<String> },
     /// A parameter that cannot be trained or saved.
@@ -70,7 +70,7 @@ pub enum TrainError {
         "the parameter `{path}` holds {kind}, and the trainer takes only floating-point numbers"
     )]
     NotFloat { path: String, kind: &'static str },
-    /// One parameter in two places, which would be updated apart.
+    /// One parameter in two places, which would drift apart.
     #[error("`{first}` and `{second}` are the same parameter, and tied weights are not supported")]
     Tied { first: String, second: String },
     /// A resumed run was given an end that it has passed.
@@ -85,7 +85,7 @@ pub enum TrainError {
     /// Another trainer keeps its checkpoints there.
     #[error("another run keeps its checkpoints in `{}`, and has not ended", path.display())]
     InUse { path: PathBuf },
-    /// There are checkpoints, but none to resume from, and no new run overwrites them.
+    /// All checkpoints are damaged, and no new run overwrites them.
     #[error("{}; there is no other to resume from", damaged.join("; "))]
     NoneUsable { damaged: Vec<String> },
     /// A whole checkpoint, but of another model or other data.

@@ -42,7 +42,7 @@ pub enum Event {
         epochs: usize,
         /// Steps of the whole run.
         steps: u64,
-        /// Numbers that are trained.
+        /// Count of trained values.
         trainable_parameters: usize,
     },
     /// Training resumes from a checkpoint.
@@ -86,7 +86,7 @@ pub enum Event {
         /// Seconds of training in this epoch, without validation, and without [`Tuning`](crate::Tuning)
         /// where there were other steps.
         seconds: f64,
-        /// Those of validation.
+        /// Validation seconds.
         #[serde(skip_serializing_if = "Option::is_none")]
         validation_seconds: Option<f64>,
         /// How fast this epoch was, and what took those seconds.
@@ -137,7 +137,7 @@ pub enum Event {
 }
 
 impl Event {
-    /// Whether it tells only where the run is at this moment: for a display, not for a log.
+    /// Whether it reports only the run's current position: for a display, not a log.
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::Preparation { .. } | Self::Progress { .. } | Self::Validating)
     }
@@ -154,7 +154,7 @@ pub struct StepReport {
     pub loss: f64,
     /// The learning rate of the last step.
     pub learning_rate: f64,
-    /// The norm of all gradients of the last step together, before they were clipped.
+    /// The global norm of the last step's gradients before clipping.
     pub gradient_norm: f64,
     /// The factor by which losses are scaled; none where they are not.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -181,8 +181,7 @@ pub struct Throughput {
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub computing: Option<PhaseShares>,
     /// The network's multiply-adds as a percentage of the device's peak, above 100 where a convolution
-    /// needs fewer than by its definition; none without
-    /// [`TrainerConfig::work`](crate::TrainerConfig::work).
+    /// algorithm saves some; none without [`TrainerConfig::work`](crate::TrainerConfig::work).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub percent_of_peak: Option<f64>,
     /// The device's memory in use at the end of the interval, or on a CPU the process's; none where the
@@ -241,13 +240,13 @@ pub trait Observer {
     /// An error ends the run; an observer that only displays the run should never return one.
     fn observe(&mut self, event: &Event) -> Result<(), ObserverError>;
 
-    /// Whether epochs end with a validation, which they do by default; without it a run trains as where
-    /// nothing is held out.
+    /// Whether epochs end with a validation, as they do by default; if not, a run trains as if nothing were
+    /// held out.
     fn validates(&self) -> bool {
         true
     }
 
-    /// What keeps the run's checkpoints; by default nothing does, and there are none.
+    /// The store for the run's checkpoints; by default none, so none are written.
     fn checkpoint_store(&mut self) -> Option<&mut dyn CheckpointStore> {
         None
     }
@@ -274,8 +273,8 @@ pub struct CheckpointDirectory<O> {
 }
 
 impl<O: Observer> CheckpointDirectory<O> {
-    /// - `folder`: that of the checkpoints alone; it need not exist
-    /// - `observer`: hears of the run; `()` where nobody is to
+    /// - `folder`: only for the checkpoints; it need not exist
+    /// - `observer`: receives the events; `()` ignores them
     pub fn new(folder: impl Into<PathBuf>, observer: O) -> Self {
         Self { folder: folder.into(), observer }
     }
@@ -301,15 +300,15 @@ impl<O: Observer> CheckpointStore for CheckpointDirectory<O> {
     }
 }
 
-/// Keeps a run, so that it can be resumed however it ended; [`CheckpointDirectory`] is one that has a folder for
-/// checkpoints and nothing else.
+/// Saves a run so that it can be resumed however it ended; [`CheckpointDirectory`] is a store with a folder
+/// for checkpoints and nothing else.
 pub trait CheckpointStore {
     /// The directory of the checkpoints; it need not exist. It is for one trainer at a time, and any other
     /// is refused meanwhile.
     fn checkpoints(&self) -> PathBuf;
 
-    /// Makes durable what was observed so far, and says how far that is; the answer is stored in the
-    /// checkpoint about to be written. By default nothing that was observed is kept.
+    /// Makes durable what was observed so far, and returns a mark of how far that is, stored in the
+    /// checkpoint about to be written. By default no observations are kept.
     ///
     /// # Errors
     ///
@@ -318,8 +317,8 @@ pub trait CheckpointStore {
         Ok(serde_json::Value::Null)
     }
 
-    /// Refuses a checkpoint with this mark, for instance where the settings have changed since; by
-    /// default none is. Called before anything is restored from it.
+    /// Refuses a checkpoint with this mark, for instance if settings have changed since; refuses none by
+    /// default. Called before anything is restored from it.
     ///
     /// # Errors
     ///
@@ -328,11 +327,11 @@ pub trait CheckpointStore {
         Ok(())
     }
 
-    /// Discards what was observed since `mark`, that of the checkpoint from which the run resumes;
-    /// none where it starts anew. Called once, before the first event.
+    /// Discards what was observed since `mark`, stored in the checkpoint to resume from, or `None` if the run
+    /// starts anew. Called once, before the first event.
     ///
-    /// A directory of checkpoints that is there is locked by now; one that is not is created and locked only
-    /// afterwards, so that a store whose other files two runs may begin at once locks them itself.
+    /// An existing checkpoint directory is locked by now; a missing one is created and locked only later, so
+    /// a store whose other files two runs may begin at once must lock those itself.
     ///
     /// # Errors
     ///

@@ -1,18 +1,18 @@
 //! Loss scaling, without which small gradients are lost in f16 (Micikevicius et al., 2018).
 //!
-//! The loss is multiplied before the backward pass and the gradients are divided after it. As in
-//! PyTorch's `GradScaler`, whose constants these are, the scale is halved where a gradient is not
-//! finite, and that update is skipped; it is doubled after many updates that were made. All of it is
-//! computed on the device, without waiting for it, so the host counts skipped updates too: the first
-//! ones that Adam makes after them, at the start of a run, are smaller, down to half.
+//! The loss is multiplied before the backward pass and the gradients are divided after it. As in PyTorch's
+//! `GradScaler`, whose constants these are, the scale is halved if a gradient is not finite, and that update
+//! is skipped; it is doubled after many applied updates. All of it is computed on the device, without waiting
+//! for it, so the host counts skipped updates too: at the start of a run, Adam's first updates after them are
+//! smaller, down to half.
 
 use backend::Backend;
 use burn::tensor::{ElementConversion, Tensor};
 
 const FIRST: f64 = 65536.0;
-/// Below 1, since a gradient may be beyond f16's largest number, 65504, without any scale; at this one
-/// those up to 2^32 are within it. One that is not finite here either has diverged: PyTorch, which
-/// has no such limit, would skip updates without end.
+/// Below 1, since an unscaled gradient may exceed f16's largest number, 65504; at this scale gradients up to
+/// 2^32 fit. If one still overflows, training has diverged: PyTorch, which has no such limit, would skip
+/// updates without end.
 const SMALLEST: f64 = 1.0 / 65536.0;
 /// Far below f32's largest number; reached only where gradients stay zero for long.
 const LARGEST: f64 = (1_u128 << 100) as f64;

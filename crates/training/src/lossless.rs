@@ -1,5 +1,5 @@
-//! Numbers in JSON that need not be finite, for `#[serde(with = "..")]`: JSON has only those that are, and
-//! the others are written as text, `"inf"`.
+//! JSON numbers that may be infinite or NaN, for `#[serde(with = "..")]`: JSON has only finite ones; others
+//! are written as text, like `"inf"`.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 

@@ -11,22 +11,22 @@ pub struct Monitor {
 }
 
 impl Monitor {
-    /// The mean loss, of which less is better.
+    /// The mean loss; lower is better.
     pub fn loss() -> Self {
         Self::lower("loss")
     }
 
-    /// An error, of which less is better.
+    /// An error; lower is better.
     pub fn lower(metric: impl Into<String>) -> Self {
         Self { metric: metric.into(), higher_is_better: false }
     }
 
-    /// A score, of which more is better, such as `accuracy`.
+    /// A score, such as `accuracy`; higher is better.
     pub fn higher(metric: impl Into<String>) -> Self {
         Self { metric: metric.into(), higher_is_better: true }
     }
 
-    /// A value as an error, of which less is better.
+    /// A value as an error; lower is better.
     pub(crate) fn error(&self, value: f64) -> f64 {
         if self.higher_is_better { -value } else { value }
     }

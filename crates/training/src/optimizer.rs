@@ -31,9 +31,9 @@ pub struct OptimizerConfig {
     pub kind: OptimizerKind,
     /// The learning rate before the schedule.
     pub learning_rate: f64,
-    /// Adam and its kin: decay of the first moment.
+    /// The Adam kinds: decay of the first moment.
     pub beta_1: f64,
-    /// Adam and its kin: decay of the second moment.
+    /// The Adam kinds: decay of the second moment.
     pub beta_2: f64,
     /// RMSprop: decay of the mean of squares.
     pub alpha: f64,

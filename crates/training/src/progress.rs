@@ -101,8 +101,8 @@ impl std::ops::AddAssign for PhaseTimes {
     }
 }
 
-/// The first updates of a process on a GPU, which compile and tune kernels, and of which no later one is
-/// to be expected so slow. On a CPU there are none.
+/// The first updates of a process on a GPU, which compile and tune kernels and are thus slower than later
+/// ones. On a CPU there are none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Tuning {
     /// Their samples.

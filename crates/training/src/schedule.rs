@@ -70,7 +70,7 @@ pub struct ScheduleConfig {
     pub gamma: Option<f64>,
     /// Plateau: epochs to tolerate without an improvement.
     pub patience: usize,
-    /// Plateau: by what share of itself the best value must be surpassed to be improved.
+    /// Plateau: the relative improvement on the best value that counts as one.
     pub threshold: f64,
 }
 
@@ -100,8 +100,7 @@ impl ScheduleConfig {
         }
     }
 
-    /// The learning rate of an update, of which `step` updates were made before; for `plateau` that
-    /// before any plateau.
+    /// The learning rate of the update after `step` updates; for `plateau`, the rate before any plateau.
     pub fn learning_rate(&self, base: f64, step: u64, run: RunLength) -> f64 {
         let epoch = step / run.steps_per_epoch.max(1);
         match self.kind {

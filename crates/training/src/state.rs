@@ -299,7 +299,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
         self.diverged.device()
     }
 
-    /// Waits for the device. WGPU tells only here of kernels that did not run.
+    /// Waits for the device. Here alone WGPU reports kernels that did not run.
     pub(crate) fn wait(&self) -> Result<(), TrainError> {
         B::sync(&self.device())
             .map_err(|error| TrainError::DeviceFailed { reason: error.to_string() })
@@ -366,7 +366,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
         let error = config.monitor.error(value);
         record.plateau.note(error, &config.schedule);
         record.early_stopping.note(error, |best| best - config.minimum_improvement);
-        // Of epochs that are alike, as those of few samples often are, the one with the lower loss.
+        // Of tied epochs, common with few samples, the one with the lower loss is better.
         let loss = |measured: &Measured| measured.0.get("loss").copied().unwrap_or(f64::INFINITY);
         let is_best = match &record.best {
             None => error < f64::INFINITY,
@@ -426,8 +426,8 @@ fn judged<B: backend::Backend>(
         .map(|found| Tensor::from_primitive(TensorPrimitive::Float(found)))
 }
 
-/// What to multiply gradients with this sum of squares (`[1]`) by, so that their norm is at most
-/// `largest`; with the arithmetic of PyTorch's `clip_grad_norm_`.
+/// The factor for gradients with this sum of squares (`[1]`) that limits their norm to `largest`; with the
+/// arithmetic of PyTorch's `clip_grad_norm_`.
 fn clip_factor<B: backend::Backend>(squares: Tensor<B, 1>, largest: f64) -> Tensor<B, 1> {
     // Not with `recip`, of which ndarray computes only twelve bits.
     (squares.ones_like() * largest / (squares.sqrt() + 1e-6)).clamp_max(1.0)

@@ -9,7 +9,7 @@ use burn_cubecl::{
 
 use super::buffers::{elementwise, empty};
 
-/// ReLU, in which NaN stays one: told by its bits, since some drivers compute as if there were none.
+/// ReLU that keeps NaN, recognised by its bits, since some drivers compute as if there were none.
 #[cube]
 pub(super) fn relu(value: f32) -> f32 {
     select(value < 0.0f32 && !value.is_nan(), 0.0f32, value)

@@ -1,8 +1,8 @@
 //! The operations that CUDA and WGPU do themselves, by kernels that CubeCL compiles for either.
 //!
-//! A kernel is worth its lines where Burn would start one small kernel after another, which takes a GPU
-//! longer to start than to run and reads and writes everything each time, or where one of Burn's does
-//! with one unit what many could do.
+//! A kernel is worth its lines where Burn would launch one small kernel after another, each of which takes
+//! longer to launch than to run and reads and writes everything, or where one of Burn's does with one
+//! unit what many could do.
 //!
 //! They replace several of Burn's for:
 //!

@@ -1,4 +1,4 @@
-//! An allocator that says when memory has run out, and what to do.
+//! An allocator that reports when memory has run out.
 //!
 //! Out of memory, Rust aborts the program with a number of bytes. Linux instead grants more than
 //! there is, and kills the program silently once it is used. So large blocks are counted here, and

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-/// Bytes of memory of the device that [`open`](super::open) returns, where the system tells; of a CPU
-/// they are the machine's, or those that its container may have. WGPU tells how large a buffer may be,
-/// not how much memory there is.
+/// Bytes of memory of the device that [`open`](super::open) returns, if known; for a CPU they are the
+/// machine's, or those that its container may have. WGPU reports how large a buffer may be, not how
+/// much memory there is.
 pub fn memory_bytes() -> Option<u64> {
     #[cfg(not(feature = "cube"))]
     return limit(&read("/proc/meminfo")?, ControlGroups::of_process().limit);
@@ -41,7 +41,7 @@ type Gpu = burn_cubecl::cubecl::cuda::CudaRuntime;
 #[cfg(all(feature = "wgpu", not(feature = "cuda")))]
 type Gpu = burn_cubecl::cubecl::wgpu::WgpuRuntime;
 
-/// The most memory of the host that this process had since it began, where the system tells.
+/// The peak host memory of this process so far, where the system reports it.
 pub fn peak_process_memory() -> Option<u64> {
     of_process("VmHWM:")
 }

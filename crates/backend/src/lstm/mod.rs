@@ -105,8 +105,8 @@ pub struct LstmGradients<B: Backend> {
 pub(crate) use recorded::recorded;
 
 /// Returns what [`composed_backward`] reads: the input, the outputs, the gates after their
-/// activations, the cells, and the first state's cells and hidden units. Of a layer in 16 bits only what
-/// is multiplied by weights has so few: a cell would lose what many steps add to it.
+/// activations, the cells, and the first state's cells and hidden units. In a 16-bit layer only what is
+/// multiplied by weights has 16 bits: a cell would lose what many steps add to it.
 pub(crate) fn composed<B: Backend>(layer: Lstm<B>) -> (LstmOutput<B>, Vec<FloatTensor<B>>) {
     note_composed();
     let input = tensor::<B, 3>(layer.input);

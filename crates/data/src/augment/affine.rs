@@ -44,10 +44,10 @@ impl AffineMap {
     }
 }
 
-/// Applies to each image its own map.
+/// Applies a map to each image.
 ///
 /// - `images`: `[batch, channels, height, width]`
-/// - `maps`: one an image
+/// - `maps`: one per image
 /// - returns: the same shape
 pub fn affine<B: Backend>(images: Tensor<B, 4>, maps: &[AffineMap]) -> Tensor<B, 4> {
     let maps: Vec<_> = maps.iter().map(AffineMap::inverse).collect();

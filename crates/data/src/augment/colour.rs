@@ -1,7 +1,7 @@
 //! Brightness, contrast, saturation, hue and grey, as torchvision defines them.
 //!
-//! Colours are between 0 and 1 before and after. Images of other than three channels have no saturation and
-//! no hue, and are left as they are by the functions for these; their greys are the mean of their channels.
+//! Colours are between 0 and 1 before and after. Images with other than three channels have no saturation
+//! or hue, and the functions for these leave them as they are; their greys are the mean of their channels.
 
 use backend::Backend;
 use burn::tensor::{Tensor, TensorData};

@@ -6,8 +6,8 @@
 //! - Cutmix: Yun et al., "CutMix: regularization strategy to train strong classifiers with
 //!   localizable features", 2019.
 //!
-//! How much is mixed is drawn for each image by itself; with which other one is a matter of the
-//! batch, as in torchvision: with the one before it, the first one with the last.
+//! How much is mixed is drawn for each image by itself; its partner depends on the batch, as in
+//! torchvision: it is the image before, or for the first image the last.
 
 use std::ops::Range;
 
@@ -23,7 +23,7 @@ use super::{
 /// The number that draws from a beta distribution begin at, after those of a rectangle.
 const BETA: u64 = 4;
 
-/// What else mixed images show.
+/// How images were mixed.
 #[derive(Clone, Debug)]
 pub struct Mixed<B: Backend> {
     /// The label of the other image: `[batch]`

@@ -1,8 +1,8 @@
 //! Augmentation and normalisation of images on the device, a batch at a time.
 //!
 //! What happens to an image is drawn from (seed, epoch, the image's index) alone, so neither the
-//! batch that it falls in nor a start in the middle of an epoch changes it. Only the partner of
-//! [`mixup` and `cutmix`](mix) is a matter of the batch. The steps, each of torchvision's definition:
+//! batch that it falls in nor a start in the middle of an epoch changes it. Only the partner in
+//! [`mixup` and `cutmix`](mix) depends on the batch. The steps, as torchvision defines them:
 //!
 //! 1. one [`affine`] map: rotation, translation, scale and shear;
 //! 2. a crop, resized or from a padded image, and flips ([`window`]);
@@ -69,12 +69,12 @@ pub struct Augmented<B: Backend> {
     pub labels: Tensor<B, 1, Int>,
     /// What else each image shows, where images are mixed.
     pub mixed: Option<Mixed<B>>,
-    /// The share of the update.
+    /// Its share of the update.
     pub part: Part,
 }
 
 impl<B: Backend> Augmented<B> {
-    /// The loss of each image; of a mixed one those of both its labels, by their shares.
+    /// The loss of each image; for a mixed one that of both labels, weighted by share.
     ///
     /// - `losses`: from labels, `[batch]`, to losses, `[batch]`
     pub fn losses(&self, losses: impl Fn(Tensor<B, 1, Int>) -> Tensor<B, 1>) -> Tensor<B, 1> {

@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 pub struct AugmentOptions {
     /// Pixels of black around an image before a part of its size is cut out.
     pub crop_padding: usize,
-    /// The least fraction of an image's area that a part cut out and resized has, its sides
-    /// between 3:4 and 4:3; 0 for none.
+    /// The least fraction of an image's area to crop and resize, with an aspect ratio between
+    /// 3:4 and 4:3; 0 for none.
     pub random_resized_crop: f64,
-    /// The probability to swap left and right.
+    /// The probability of a left-right flip.
     pub horizontal_flip: f64,
-    /// The probability to swap top and bottom.
+    /// The probability of a top-bottom flip.
     pub vertical_flip: f64,
     /// The most degrees to rotate by, either way.
     pub rotate: f64,
@@ -31,18 +31,18 @@ pub struct AugmentOptions {
     pub saturation: f64,
     /// How far to turn the colour wheel, either way, as a fraction of a turn.
     pub hue: f64,
-    /// The probability to take the colours away.
+    /// The probability of removing the colours.
     pub grey: f64,
     /// The side, in pixels, of a square to blot out; 0 for none.
     pub cutout: usize,
-    /// How much to mix an image with another of the same part of an update, the parameter of a
+    /// How much to mix an image with another of the same micro-batch, the parameter of a
     /// symmetric beta distribution; 0 for none.
     pub mixup: f64,
-    /// How much to replace of an image by another's, the parameter of a symmetric beta
+    /// How much of an image to replace by another's, the parameter of a symmetric beta
     /// distribution; 0 for none. With `mixup`, each image has one of the two.
     pub cutmix: f64,
-    /// The share of its label that an image gives to all classes alike. The loss of the program does
-    /// it, as with `models::losses::label_smoothed`.
+    /// The share of the label that is spread evenly over all classes. The program's loss does
+    /// this, as with `models::losses::label_smoothed`.
     pub label_smoothing: f64,
 }
 

@@ -47,7 +47,7 @@ impl Span {
 /// Cuts a window out of each image and enlarges it to the image's size.
 ///
 /// - `images`: `[batch, channels, height, width]`
-/// - `rows`, `columns`: one an image, none longer than its side
+/// - `rows`, `columns`: one per image, at most its side long
 /// - returns: `[batch, channels, height, width]`
 pub fn crop<B: Backend>(images: Tensor<B, 4>, rows: &[Span], columns: &[Span]) -> Tensor<B, 4> {
     let [_, _, height, width] = images.dims();

@@ -41,9 +41,9 @@ const CLASSES: [&str; 10] =
 
 /// Reads the batches of a folder or of `cifar-10-batches-bin` in it.
 ///
-/// These are `data_batch_1.bin` and, as far as they are there, its followers up to
-/// `data_batch_5.bin`, and for the test `test_batch.bin`; the names may lack the `.bin` and may end
-/// in `.gz`. The classes are called as `batches.meta.txt` says, where it is there.
+/// These are `data_batch_1.bin`, its successors up to `data_batch_5.bin` as far as they exist, and
+/// for the test split `test_batch.bin`; the names may lack the `.bin` and may end in `.gz`. The
+/// classes are named by `batches.meta.txt`, if it exists.
 ///
 /// # Errors
 ///
@@ -57,8 +57,7 @@ pub fn read_cifar10(folder: &Path) -> Result<ImageSplits, DataError> {
     Ok(ImageSplits { train, test: read_test(&folder, &classes)? })
 }
 
-/// Reads the images of the test split and their labels, without those to train on; none where there is
-/// no test split.
+/// Reads the images and labels of the test split only; `None` if there is no test split.
 ///
 /// # Errors
 ///

@@ -54,8 +54,8 @@ impl Rows {
     }
 }
 
-/// Reads rows to predict, with or without a header, with or without the target; all of them, where
-/// [`RowReader`] reads some at a time.
+/// Reads rows to predict, with or without a header, with or without the target; all at once, unlike
+/// [`RowReader`].
 ///
 /// # Errors
 ///
@@ -124,8 +124,8 @@ impl<'a> RowReader<'a> {
     ///
     /// # Errors
     ///
-    /// Where the input is no table of text from here on, once the rows before were returned; a row that is
-    /// wrong is among those [refused](Rows::refused).
+    /// Where the input stops being a table of text, once the rows before that were returned; a bad row is
+    /// among those [refused](Rows::refused).
     pub fn next_rows(&mut self, most: usize) -> Result<Option<Rows>, DataError> {
         if let Some(error) = self.failed.take() {
             return Err(error);
@@ -177,7 +177,7 @@ impl<'a> RowReader<'a> {
     }
 }
 
-/// Reads a file of samples, targets included, as the training file was learnt to be read, and what
+/// Reads a file of samples, targets included, as learnt from the training file; also returns what
 /// the user should know of it, a line each, as [`Rows::notes`].
 ///
 /// # Errors

@@ -66,7 +66,7 @@ pub enum CsvError {
         first_line: Option<u64>,
         reason: CellError,
     },
-    /// A column whose upper part is of one type and whose lower part of the other.
+    /// A column whose upper and lower parts are of different types.
     #[error("{}:{line}: column `{column}` changes between numbers and text here, at `{text}`", path.display())]
     TypeChange { path: PathBuf, line: u64, column: String, text: String },
     /// A column of numbers with one text or a few in many of its cells.
@@ -75,7 +75,7 @@ pub enum CsvError {
     /// Two columns with the same name.
     #[error("{}:{line}: two columns are called `{column}`", path.display())]
     DuplicateColumn { path: PathBuf, line: u64, column: String },
-    /// A column that the options or another file name is not there.
+    /// A column named by the options or another file is missing.
     #[error("`{}` has no column `{column}`", path.display())]
     UnknownColumn { path: PathBuf, column: String, columns: Vec<String> },
     /// A file lacks a column that the training file has.

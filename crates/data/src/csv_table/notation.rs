@@ -1,5 +1,5 @@
-//! How the numbers of each column are written: with a decimal point, or where cells are divided by
-//! something else than commas, perhaps with a decimal comma.
+//! How the numbers of each column are written: with a decimal point or, if the delimiter is not a
+//! comma, perhaps with a decimal comma.
 
 use super::{
     CsvOptions,

@@ -26,13 +26,13 @@ pub struct CsvOptions {
     pub missing: Vec<String>,
     /// What becomes of a row without a value to predict.
     pub on_missing_target: OnMissingTarget,
-    /// The fraction to train on of the rows that are not held out.
+    /// The fraction of non-held-out rows to train on.
     pub fraction: f64,
     /// The fraction of rows held out for validation, where there is no `validation_path`.
     pub validation: f64,
     /// The fraction of rows held out to test on, where there is no `test_path`.
     pub test: f64,
-    /// Which rows these are.
+    /// How to hold out rows.
     pub hold_out: HoldOut,
     /// The column whose values name groups of rows, such as a patient's, which are held out or trained on
     /// together, whatever `hold_out` is; it is no feature unless `columns` says so. A row without a value

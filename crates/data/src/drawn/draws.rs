@@ -85,7 +85,7 @@ mod tests {
         let mut values = [0.0; 10_001];
         draws(0).add_noise(&mut values, 0.5);
         assert!(values.iter().all(|value| value.abs() <= 0.5));
-        // Five standard errors; the deviation of the law is its amplitude / sqrt(6).
+        // Five standard errors; the standard deviation is the amplitude / sqrt(6).
         assert!((values.iter().sum::<f32>() / values.len() as f32).abs() < 0.011);
         let square = values.iter().map(|value| value * value).sum::<f32>() / values.len() as f32;
         assert!((square - 0.25 / 6.0).abs() < 0.003, "{square}");

@@ -60,11 +60,11 @@ pub enum Drawing {
 impl Drawing {
     /// Draws the samples of a range.
     ///
-    /// - `progress`: is told how many were drawn
+    /// - `progress`: receives how many were drawn
     ///
     /// # Errors
     ///
-    /// If the images do not fit in memory, or `progress` answers to stop.
+    /// If the images do not fit in memory, or `progress` asks to stop.
     pub fn draw(
         self,
         samples: Range<usize>,

@@ -42,8 +42,7 @@ pub fn read_idx(folder: &Path) -> Result<ImageSplits, DataError> {
     Ok(ImageSplits { train, test })
 }
 
-/// Reads the images of the test split and their labels, without those to train on; none where there is
-/// no test split.
+/// Reads the images and labels of the test split only; `None` if there is no test split.
 ///
 /// # Errors
 ///

@@ -17,10 +17,10 @@ pub enum ImageFolderError {
     /// Neither grey nor colour.
     #[error("images of {channels} channels cannot be made")]
     Channels { channels: usize },
-    /// The system does not tell what is in a folder.
+    /// The contents of a folder cannot be listed.
     #[error("`{}` cannot be listed: {reason}", path.display())]
     List { path: PathBuf, reason: io::Error },
-    /// The system does not tell whether something in a folder is itself a folder.
+    /// The system does not say whether an entry of a folder is itself a folder.
     #[error("`{}` cannot be read: {reason}", path.display())]
     Entry { path: PathBuf, reason: io::Error },
     /// There are no folders in the folder.
@@ -50,7 +50,7 @@ pub enum ImageFolderError {
     /// A folder to train on that has images and no class folders.
     #[error("the images in `{}` are in no class folders", path.display())]
     UnsortedSplit { path: PathBuf },
-    /// A folder called as a split that holds both classes and an image of none.
+    /// A folder named like a split that holds both classes and a stray image.
     #[error("`{}` has class folders and an image beside them, `{}`", path.display(), image.display())]
     StrayImage { path: PathBuf, image: PathBuf },
     /// A file that cannot become an image.
@@ -142,11 +142,11 @@ fn list_help(reason: &io::Error) -> Option<String> {
         .then(|| "let the user who runs this list it, as `chmod u+rx` does".into())
 }
 
-/// What is wrong with a file that should be an image; reads on from the file's name.
+/// What is wrong with a file that should be an image; follows the file's name.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say what the fields are")]
 pub enum BadImage {
-    /// The system does not hand the file out.
+    /// The file cannot be read.
     #[error("cannot be read: {0}")]
     Read(io::Error),
     /// There are no bytes.
@@ -155,7 +155,7 @@ pub enum BadImage {
     /// There are more bytes than an image has.
     #[error("has {bytes} bytes, too many for an image")]
     TooLong { bytes: u64 },
-    /// The content is none of an image.
+    /// The content is not an image.
     #[error("is not an image")]
     NotAnImage,
     /// The content is of a format that is not read.
@@ -170,7 +170,7 @@ pub enum BadImage {
     /// The header declares more than is decoded.
     #[error("declares {width}x{height} pixels in {bytes} bytes")]
     TooLarge { width: u64, height: u64, bytes: usize },
-    /// The pixels are to be of neither grey nor colour.
+    /// The pixels are to be neither grey nor colour.
     #[error("cannot become an image of {channels} channels: grey has 1, colour has 3")]
     Channels { channels: usize },
     /// The decoder refuses it.

@@ -148,8 +148,8 @@ pub fn image_files_in(folder: &Path) -> Result<Vec<PathBuf>, DataError> {
 /// Of the images to measure on, so many are compared with those of the run.
 const COMPARED: usize = 200;
 
-/// What the user should know where images to measure on are the same as some of a run, by their files; of
-/// many some are looked at, spread evenly. None where a folder cannot be read.
+/// What the user should know if images to measure on are the same as some of a run, by their files; of
+/// many, an evenly spread sample is checked. `None` if a folder cannot be read.
 ///
 /// - `trained`: the folder with the run's images, of which it may have held out some
 /// - `given`: the folder of which the test split is measured, else the validation split, else all

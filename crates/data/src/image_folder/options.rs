@@ -26,7 +26,7 @@ pub struct ImageFolderOptions {
     pub on_bad_image: OnBadImage,
     /// A directory to keep decoded images in. It may be deleted at any time.
     pub cache: Option<PathBuf>,
-    /// Whether a single class will do, as it does to measure a network on.
+    /// Whether a single class is enough, as it is to evaluate a network.
     pub one_class: bool,
 }
 

@@ -50,7 +50,7 @@ enum Pixels {
 pub struct SkippedImage {
     /// The file.
     pub path: PathBuf,
-    /// What is wrong with it; reads on from the file's name.
+    /// What is wrong with it; follows the file's name.
     pub reason: String,
 }
 
@@ -96,7 +96,7 @@ impl ImageFolder {
     /// # Errors
     ///
     /// Where the folder for caches cannot be made; where a file cannot be read, unless bad images are
-    /// skipped. Where `progress` answers to stop.
+    /// skipped. Where `progress` asks to stop.
     pub fn hash(&self, progress: &mut Progress<'_>) -> Result<(), DataError> {
         if let Some(cache) = &self.options.cache {
             store::create_directory(cache).map_err(ImageFolderError::CacheWrite)?;
@@ -121,7 +121,7 @@ impl ImageFolder {
     /// # Errors
     ///
     /// Where an image is bad, unless bad images are skipped; then where a class is left with none.
-    /// Where memory does not suffice, or `progress` answers to stop.
+    /// Where memory does not suffice, or `progress` asks to stop.
     pub fn load(self, progress: &mut Progress<'_>) -> Result<(Self, Vec<SkippedImage>), DataError> {
         let bytes = self.shape.bytes();
         let mut pixels = allocate(self.listing.files.len(), bytes)?;
@@ -141,12 +141,12 @@ impl ImageFolder {
     ///
     /// With a cache the pixels stay there; a cache that is there already and whole is used, and only
     /// images that were skipped are tried again. `progress` is called as by [`load`](Self::load); call
-    /// [`hash`](Self::hash) first to show that of reading the files for the cache, too.
+    /// [`hash`](Self::hash) first to show how reading the files for the cache goes.
     ///
     /// # Errors
     ///
     /// Where an image is bad, unless bad images are skipped; then where a class is left with none.
-    /// Where the cache cannot be written, or `progress` answers to stop.
+    /// Where the cache cannot be written, or `progress` asks to stop.
     pub fn prepare(
         self,
         progress: &mut Progress<'_>,

@@ -30,7 +30,7 @@ pub enum Residency {
     Device,
     /// On the host, where workers read batches ahead.
     Host,
-    /// On the device up to a gibibyte, if that takes a tensor so large, else on the host.
+    /// On the device up to 1 GiB, if a tensor may be that large there, else on the host.
     #[default]
     Auto,
 }
@@ -89,7 +89,7 @@ pub struct ImageBatch<B: Backend> {
     pub labels: Tensor<B, 1, Int>,
     /// The index of each image in the split.
     pub samples: Vec<usize>,
-    /// The share of the update.
+    /// Its share of the update.
     pub part: Part,
 }
 

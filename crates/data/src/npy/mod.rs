@@ -38,13 +38,13 @@ pub struct NpyOptions {
     /// The kind of prediction. By default whole numbers are classes if at most 20 of them differ, and
     /// everything else is a regression.
     pub task: Option<Task>,
-    /// The fraction to train on of the samples that are not held out.
+    /// The fraction of non-held-out samples to train on.
     pub fraction: f64,
     /// The fraction of samples held out for validation, if there are no files for it.
     pub validation: f64,
     /// The fraction of samples held out to test on, if there are no files for it.
     pub test: f64,
-    /// Which samples these are.
+    /// How to hold out samples.
     pub hold_out: HoldOut,
 }
 
@@ -142,7 +142,7 @@ fn ignored(options: &NpyOptions, [has_validation, has_test]: [bool; 2]) -> Vec<S
         .collect()
 }
 
-/// Whether a file is called as arrays are.
+/// Whether a file is named like an array.
 pub fn is_npy(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npy"))
 }

@@ -5,8 +5,8 @@ use super::{
     table::{CategoryEncoding, Column, ColumnKind, TablePreprocessing},
 };
 
-/// Standardised features are clamped to this many deviations, up and down. A value of the training split cannot
-/// lie further out (that would take a trillion rows), and no finite cell becomes infinite.
+/// Standardised features are clamped to ± this many standard deviations. A value of the training split
+/// cannot lie further out (that would take a trillion rows), and no finite cell becomes infinite.
 pub const LARGEST_SCORE: f64 = 1e6;
 
 /// Farther from the mean, in deviations, hardly any number is of the same unit and meaning.
@@ -112,9 +112,9 @@ pub(crate) fn standardise(number: Option<f64>, mean: f64, deviation: f64) -> f32
     }
 }
 
-/// A regression's target in deviations from the mean; none where that is beyond an f32.
+/// The standard score of a regression's target; `None` if an f32 cannot hold it.
 ///
-/// It is not clamped: what is measured against it would be wrong.
+/// It is not clamped: metrics against it would be wrong.
 #[cfg(feature = "sources")]
 pub(crate) fn standardise_target(value: f64, mean: f64, deviation: f64) -> Option<f32> {
     let score = ((value - mean) / deviation) as f32;

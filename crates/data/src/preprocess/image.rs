@@ -27,14 +27,14 @@ impl ImageShape {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Resize {
-    /// It is scaled, keeping proportions, until it just covers the size; what sticks out at two
+    /// It is scaled, keeping its aspect ratio, until it just covers the size; the overhang on
     /// opposite sides is cut off. For a square size this is torchvision's `Resize(side)`, then
     /// `CenterCrop(side)`.
     #[default]
     Crop,
-    /// All of it is scaled to the size, distorting proportions.
+    /// It is scaled to the size, changing its aspect ratio.
     Stretch,
-    /// All of it is scaled down until it fits, keeping proportions, and black fills the rest; a
+    /// It is scaled down until it fits, keeping its aspect ratio, and black fills the rest; a
     /// smaller image keeps its size.
     Pad,
 }
@@ -53,13 +53,13 @@ pub struct ImagePreprocessing {
     scale: f64,
     /// The mean of each channel, of pixels between 0 and 1.
     pub mean: Vec<f64>,
-    /// The deviation of each channel, of pixels between 0 and 1.
+    /// Each channel's standard deviation, of pixels in [0, 1].
     pub deviation: Vec<f64>,
 }
 
 /// The mean of each colour of ImageNet's photographs, which networks trained on it expect.
 pub const IMAGENET_MEAN: [f64; 3] = [0.485, 0.456, 0.406];
-/// The deviation of each colour of ImageNet's photographs.
+/// The standard deviation of each ImageNet colour.
 pub const IMAGENET_DEVIATION: [f64; 3] = [0.229, 0.224, 0.225];
 
 impl ImagePreprocessing {

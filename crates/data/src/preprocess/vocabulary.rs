@@ -116,8 +116,8 @@ impl Vocabulary {
         Self { tokens: Tokens::Bytes }
     }
 
-    /// A token for all unknown words, of id 0, and the `size - 1` most frequent words of a text, or
-    /// all that it has; the most frequent first, of words equally frequent the first in the text.
+    /// A token for all unknown words, with id 0, and the `size - 1` most frequent words of a text, or
+    /// all that it has; the most frequent first, ties in the order of the text.
     ///
     /// Words are in lower case, an apostrophe before a letter belongs to the word, and each other
     /// punctuation mark and each blank line is a word of its own. [`decode`](Self::decode) puts

@@ -26,7 +26,7 @@ impl LegacyRandomState {
         (f64::from(high) * f64::from(1 << 26) + f64::from(low)) / (1u64 << 53) as f64
     }
 
-    /// The next value of `randn`: normal with mean 0 and deviation 1, by Marsaglia's polar method.
+    /// The next value of `randn`: standard normal, by Marsaglia's polar method.
     pub(crate) fn normal(&mut self) -> f64 {
         if let Some(normal) = self.second_normal.take() {
             return normal;

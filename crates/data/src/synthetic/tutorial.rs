@@ -12,8 +12,8 @@ use crate::{
 /// The tutorial calls `numpy.random.seed(0)`.
 const TUTORIAL_SEED: u32 = 0;
 
-/// Deviation of the linear rule's noise where the rule's own is 1: about 8 % of the labels are on
-/// the wrong side, so no network is right more often than 92 %.
+/// Standard deviation of the noise where the linear rule's is 1: about 8 % of the labels are on the
+/// wrong side, so no network exceeds an accuracy of 92 %.
 const NOISE: f64 = 0.25;
 
 /// The table to make.

@@ -14,7 +14,7 @@ use crate::{
 
 /// Fewer rows may well be the same by chance.
 const FEWEST_COPIES: usize = 5;
-/// Copies are told where chance would make so many times fewer.
+/// Copies are noted if chance would make so many times fewer.
 const TIMES_CHANCE: f64 = 10.0;
 /// Rows to train on of which copies are looked for; to know more would take much memory.
 pub(super) const MOST_ROWS: usize = 1 << 20;

@@ -34,7 +34,7 @@ pub struct Corpus {
     pub vocabulary: Vocabulary,
     /// What the user should know, a line each: sizes, unknown words, characters left out.
     pub notes: Vec<String>,
-    /// Files that are of two parts; a run that begins refuses many ([`crate::refuse_shared`]).
+    /// Files that are in two parts; a new run refuses many ([`crate::refuse_shared`]).
     pub shared: Vec<Shared>,
     /// The rest of the text to train on, where only a fraction of it is used.
     pub(super) unused: Option<Ids>,

@@ -8,8 +8,8 @@ use rayon::prelude::*;
 use super::{TextOptions, files};
 use crate::{Fractions, count::grouped};
 
-/// What the user should know where half or more of a text to measure on is part of what a network of these
-/// options was trained on. What cannot be read is left to who measures.
+/// What the user should know if half or more of a text to measure on is part of what a network with these
+/// options was trained on. Unreadable text is left to whoever measures.
 pub fn note_on_known_text(given: &Path, options: &TextOptions) -> Option<String> {
     let read = |path: &Path| {
         let (text, _) = files::read(path, options.tokens).ok()?;

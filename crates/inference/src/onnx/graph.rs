@@ -52,8 +52,8 @@ impl Graph {
 
     /// An optional input of the whole graph, zeros if it is not given.
     ///
-    /// - `shape`: that of the input
-    /// - `default`: that of the zeros
+    /// - `shape`: the input's
+    /// - `default`: the zeros' shape
     pub(super) fn optional_input(
         &mut self,
         name: &str,

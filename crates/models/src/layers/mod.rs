@@ -1,9 +1,9 @@
 //! Layers over the fused operations of `backend`.
 //!
-//! They differ from Burn's own in three ways: they call [`backend::functional`], which uses each
-//! backend's kernels; what a pass needs besides its input is an argument ([`Pass`](crate::Pass)); and
-//! their parameters have PyTorch's names. What has no parameters is among the functions there, such
-//! as pooling; ReLU is a part of the layer before it, as in [`Linear::forward_relu`].
+//! They differ from Burn's own in three ways: they call [`backend::functional`], which uses each backend's
+//! kernels; what a pass needs besides its input is an argument ([`Pass`](crate::Pass)); and their parameters
+//! have PyTorch's names. Operations without parameters, such as pooling, are functions there; ReLU is a part
+//! of the layer before it, as in [`Linear::forward_relu`].
 
 mod batch_norm;
 mod conv2d;

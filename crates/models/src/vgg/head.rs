@@ -33,7 +33,7 @@ pub struct Head<B: Backend> {
 impl HeadConfig {
     /// # Errors
     ///
-    /// Where a size is 0, or dropout is no probability.
+    /// If a size is 0, or dropout is not a probability.
     pub fn check(&self) -> Result<(), ArchitectureError> {
         let sizes = [self.inputs, self.outputs].into_iter().chain(self.hidden.iter().copied());
         ArchitectureError::unless_positive(sizes)?;

@@ -23,11 +23,11 @@
 //! and renamed to `step-<N>`; `checkpoints` is synced. If power fails between any two of these, every
 //! `step-<N>` is still whole.
 //!
-//! **Keeping.** The new directory is read back and verified: this finds what was written wrongly, though not
-//! what the disk does to it later. Only then are older ones removed, down to the `keep` newest that are not
-//! damaged and each `keep_every_epochs`-th epoch's. A directory is renamed to `.partial` before it is
-//! removed, so a half-removed one is never taken for a checkpoint. One that the system does
-//! not let go of is named in a warning, and stays.
+//! **Keeping.** The new directory is read back and verified: this detects faulty writes, though not later
+//! corruption on the disk. Only then are older ones removed, except the `keep` newest undamaged ones and each
+//! `keep_every_epochs`-th epoch's. A directory is renamed to `.partial` before it is removed, so a
+//! half-removed one is never taken for a checkpoint. One that the system refuses to remove is named in a
+//! warning, and stays.
 //!
 //! **Resuming.** The newest checkpoint that verifies is taken; a damaged one, with a file that is
 //! missing or not what was written, is named in a warning, and if all are damaged the run is left as
@@ -50,13 +50,12 @@ pub(crate) use self::{
     shelf::{Newest, Shelf},
 };
 
-/// The table `[checkpoint]`: when checkpoints are written, and how long they are kept; by default after
-/// each epoch and every five minutes, and the two newest. One is always written when a run ends or is
-/// interrupted.
+/// The table `[checkpoint]`: when checkpoints are written, and which are kept; by default after each epoch
+/// and every five minutes, keeping the newest two. One is always written when a run ends or is interrupted.
 ///
-/// A checkpoint is a directory `step-N` in that of the [`CheckpointStore`](crate::CheckpointStore), which is whole or
-/// absent, even where a write fails or the power does. It is read back before an older one is removed.
-/// A run resumes from the newest that is not damaged, bit for bit as if it had never stopped.
+/// A checkpoint is a directory `step-N` in the [`CheckpointStore`](crate::CheckpointStore)'s directory, whole
+/// or absent even if a write or the power fails. It is read back before an older one is removed. A run
+/// resumes from the newest undamaged one, bit for bit as if it had never stopped.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CheckpointConfig {
@@ -66,8 +65,8 @@ pub struct CheckpointConfig {
     /// Epochs from one checkpoint to the next.
     #[serde(with = "crate::or_empty")]
     pub every_epochs: Option<usize>,
-    /// Minutes from one checkpoint to the next, after whichever update they have passed: what a killed run
-    /// may lose.
+    /// Minutes between checkpoints, each written after the first update past that time: what a killed run may
+    /// lose.
     #[serde(with = "crate::or_empty")]
     pub every_minutes: Option<f64>,
     /// How many of the newest are kept, at least one. With two there is one to fall back on if the last

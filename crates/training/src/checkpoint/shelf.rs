@@ -198,7 +198,7 @@ impl Shelf {
     }
 }
 
-/// The number of updates at the newest checkpoint in a directory, unverified; none where there are no
+/// The number of updates at the newest checkpoint in a directory, unverified; `None` if there are no
 /// checkpoints.
 pub fn newest_step(checkpoints: &Path) -> Option<u64> {
     let entries = fs::read_dir(checkpoints).ok()?;

@@ -4,15 +4,14 @@
 //! is time for a checkpoint, and whether it failed. So all of them stop and save after the same update, and
 //! when one fails, none waits for it.
 //!
-//! What it scales to is a prediction, not a measurement. A sum over N ranks sends twice the gradient's
-//! bytes G through each link, in 2 (N - 1) messages: about `2 G / bandwidth + 2 N latency` seconds, during
-//! which nothing is computed, since the sum begins when the backward pass has ended. With links of 100
-//! Gbit/s and 2 microseconds ResNet-20 (1.1 MB) takes 0.2 ms on 8 devices, and 4 ms on 1024, where latency
-//! dominates; VGG-16 (553 MB) takes 90 ms on either. With steps of 50 ms, a device then computes 99 % and
-//! 92 % of the time for the first, and 36 % for the second. The message goes through the host's memory
-//! besides, which for VGG-16 is another 50 ms over PCIe. What would have to change there: layers would be
-//! summed while those before them are still computing, on the device, by NCCL; and messages in a tree or a
-//! hierarchy of hosts, not all to all.
+//! How it scales is a prediction, not a measurement. A sum over N ranks sends twice the gradient's bytes G
+//! through each link, in 2 (N - 1) messages: about `2 G / bandwidth + 2 N latency` seconds, during which
+//! nothing is computed, since the sum begins when the backward pass has ended. With links of 100 Gbit/s and 2
+//! microseconds ResNet-20 (1.1 MB) takes 0.2 ms on 8 devices, and 4 ms on 1024, where latency dominates;
+//! VGG-16 (553 MB) takes 90 ms on either. With steps of 50 ms, a device then computes 99 % and 92 % of the
+//! time for the first, and 36 % for the second. The message also goes through the host's memory, which for
+//! VGG-16 takes another 50 ms over PCIe. To change that, gradients would be summed layer by layer during the
+//! backward pass, on the device, by NCCL, with messages in a tree or a hierarchy of hosts, not all to all.
 
 #[cfg(feature = "mpi")]
 mod mpi;
@@ -202,8 +201,8 @@ impl Group {
         self.state.interrupt.replace(interrupt);
     }
 
-    /// The batches of a split to measure on. They end early where the run is interrupted meanwhile or
-    /// has been: nobody is told what was measured then.
+    /// The batches of a split to measure on. They end early if the run is or was interrupted: what was
+    /// measured is then not reported.
     pub fn until_interrupted<I: IntoIterator>(
         &self,
         batches: I,
@@ -250,7 +249,7 @@ impl Group {
     ///
     /// # Errors
     ///
-    /// That of `act`, and as [`barrier`](Self::barrier).
+    /// Those of `act` and [`barrier`](Self::barrier).
     pub fn first_of_host_first<T, E: From<GroupError>>(
         &self,
         act: impl FnOnce() -> Result<T, E>,
@@ -337,7 +336,7 @@ impl Group {
         Ok(all)
     }
 
-    /// What the first process has.
+    /// The first process's bytes.
     ///
     /// # Errors
     ///

@@ -13,7 +13,7 @@ use crate::{
     progress::Clock,
 };
 
-/// A learning rate so many times another one is told.
+/// A learning rate higher by this factor is reported.
 const MUCH: f64 = 1.5;
 
 impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
@@ -154,7 +154,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         }
         let clock_ran = self.stop_clock();
         self.check_finite()?;
-        // Of those of the other processes nothing is kept, nor of a last epoch that a better one outlives.
+        // Other processes' models are not kept, nor that of a last epoch if a better one is.
         let outlived = self.state.best_model.is_some() && self.state.is_over(&self.config);
         if self.config.group.is_rank_zero() && !outlived {
             self.check_model(&self.state.model().valid())?;

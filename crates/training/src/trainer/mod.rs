@@ -43,12 +43,12 @@ pub struct Trained<M> {
     pub trainable_parameters: usize,
     /// Seconds of training: data and logging included, validation and preparation excluded.
     pub seconds_training: f64,
-    /// The part of them in which a GPU tuned.
+    /// The part in which a GPU tuned kernels.
     pub tuning: Tuning,
     /// The mean loss over the last epoch's samples, as far as it went; NaN where there were none.
     pub train_loss: f64,
-    /// What validation measured of this model; none where none did, as of the last model of a run that
-    /// was interrupted within an epoch.
+    /// What validation measured of this model; none if it was not validated, like the last of a run
+    /// interrupted within an epoch.
     pub validation: Option<Metrics>,
     /// The best epoch, where there is a validation split.
     pub best: Option<Best>,
@@ -96,13 +96,13 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> fmt::Debug for Trainer<'_, B, M> 
 }
 
 impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
-    /// A run from its first step, or from its newest checkpoint if the observer is the
-    /// [`CheckpointStore`](crate::CheckpointStore) of any.
+    /// A run from its first step, or from its newest checkpoint if the observer's
+    /// [`CheckpointStore`](crate::CheckpointStore) has any.
     ///
-    /// Parameters without gradients (`Module::no_grad` of Burn) are not trained, but saved with the
-    /// rest; a [`ParameterGroup`](crate::ParameterGroup) gives some a learning rate of their own. Frozen
-    /// batch normalisation still moves its running statistics with those of the batch: give a frozen part
-    /// an evaluation pass of its own.
+    /// Parameters without gradients (`Module::no_grad` of Burn) are not trained, but saved with the rest; a
+    /// [`ParameterGroup`](crate::ParameterGroup) gives some a learning rate of their own. Frozen batch
+    /// normalisation still updates its running statistics from the batch: give a frozen part an evaluation
+    /// pass of its own.
     ///
     /// Where the newest checkpoint is that of a finished run, nothing is trained: another loss or other
     /// data need another folder, or an entry in [`TrainerConfig::fingerprints`].
@@ -175,9 +175,9 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         self.state.model()
     }
 
-    /// Replaces the model by what `map` makes of it, for instance with new running statistics.
-    /// Its parameters must stay the same in number, order and shape, and those that are trained too: to
-    /// freeze or to train others, begin another run with the weights of this one.
+    /// Replaces the model with the result of `map`, for instance to update running statistics. Its parameters
+    /// must keep their number, order and shapes, and which of them are trained: to freeze or train others,
+    /// begin another run with the weights of this one.
     ///
     /// To be called after [`step`](Self::step), as a checkpoint is written at the beginning of the next
     /// one: it must not hold what the next batch changed, or a resumed run changes that twice.
@@ -187,7 +187,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
     ///
     /// # Panics
     ///
-    /// If other parameters are trained than before; between a batch and its [`step`](Self::step).
+    /// If the set of trained parameters changes; between a batch and its [`step`](Self::step).
     #[track_caller]
     pub fn map_model(&mut self, map: impl FnOnce(M) -> M) {
         assert!(!self.batch_timer.holds_batch(), "`map_model` is to be called after `step`");
@@ -210,8 +210,8 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         self.state.carried.get(name).cloned()
     }
 
-    /// Leaves something for the next update of this epoch: `[streams, width]`. To be called after
-    /// [`step`](Self::step), as [`map_model`](Self::map_model).
+    /// Leaves `rows` for the next update of this epoch: `[streams, width]`. To be called after
+    /// [`step`](Self::step), like [`map_model`](Self::map_model).
     ///
     /// # Panics
     ///
@@ -322,10 +322,10 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         Ok(())
     }
 
-    /// Ends an epoch: measures the model with `validate`, which returns none where there is no
-    /// validation split, and tells the observer. After an interruption nothing is measured; one during
-    /// `validate` drops its result, and the resumed run validates again. To end it early, `validate`
-    /// takes its batches from [`Group::until_interrupted`](crate::Group::until_interrupted).
+    /// Ends an epoch: measures the model with `validate`, which returns none without a validation split, and
+    /// informs the observer. After an interruption nothing is measured; one during `validate` drops its
+    /// result, and the resumed run validates again. To end early, `validate` takes its batches from
+    /// [`Group::until_interrupted`](crate::Group::until_interrupted).
     ///
     /// # Errors
     ///
@@ -403,9 +403,9 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         Ok(())
     }
 
-    /// Lets the model write with `write` on `prompt`, to show its progress; to be called before the
-    /// end of an epoch, with which it is reported. After an interruption nothing is written; one
-    /// during the validation drops what was: the resumed run ends that epoch again.
+    /// Generates text with `write` from `prompt`, to show the model's progress; to be called before the end
+    /// of an epoch, which reports it. After an interruption nothing is generated; one during validation
+    /// discards the text: the resumed run ends that epoch again.
     pub fn show(&mut self, prompt: &str, write: impl FnOnce(&M::InnerModule) -> String) {
         let is_heard = self.config.group.is_rank_zero() && self.observer.validates();
         if self.stop.requested() || !is_heard {

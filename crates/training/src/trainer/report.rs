@@ -12,8 +12,8 @@ use crate::{
     state::NotFinite,
 };
 
-/// The first updates of a process, for each of which the trainer waits on a GPU: they run all operations
-/// that later ones do, though a last batch of fewer samples may tune its own kernels.
+/// How many first updates of a process the trainer waits for on a GPU: they run all operations that later
+/// ones do, though a last batch of fewer samples may tune its own kernels.
 pub const TUNING_UPDATES: u64 = 3;
 /// Between two reports of progress.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
@@ -83,8 +83,8 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         Ok(())
     }
 
-    /// Fails where a model holds what is not finite though all losses and gradients were, such as running
-    /// statistics, and was not so from the start; waits for the device.
+    /// Fails if a parameter that was finite at the start, such as a running statistic, is not, though all
+    /// losses and gradients were; waits for the device.
     pub(super) fn check_model(&mut self, model: &M::InnerModule) -> Result<(), TrainError> {
         let not_finite =
             not_finite(model, |position| !self.not_finite_at_start.contains(&position));
@@ -100,7 +100,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         }
     }
 
-    /// Reports that the run ends so.
+    /// Reports that a run diverged.
     ///
     /// - `after`: the last step after which all was known to be finite
     fn diverged(&mut self, after: u64, what: String) -> TrainError {

@@ -1,5 +1,5 @@
-//! Batch normalisation over maps that lie channel by channel within a place, `[batch, height, width,
-//! channels]`, as CubeCL's convolutions write and read them.
+//! Batch normalisation over channels-last maps, `[batch, height, width, channels]`, as CubeCL's
+//! convolutions write and read them; a place is one pixel.
 //!
 //! Statistics are made in two steps: cubes sum a segment of the places each, for some channels, then a
 //! cube for each channel adds up the segments. A third kernel goes over the elements, in segments too, so

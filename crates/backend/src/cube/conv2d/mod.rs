@@ -2,8 +2,8 @@
 //! has a kernel of its own; exact arithmetic takes Burn's direct kernels.
 //!
 //! Those for tensor cores round f32 to TF32 on CUDA, which exact arithmetic
-//! ([`Arithmetic::Exact`](crate::Arithmetic::Exact)) does not allow. Of numbers of 16 bits only those are
-//! taken that sum in f32.
+//! ([`Arithmetic::Exact`](crate::Arithmetic::Exact)) does not allow. For 16-bit numbers only those that
+//! sum in f32 are used.
 
 mod sixteen_bits;
 mod tensor_cores;

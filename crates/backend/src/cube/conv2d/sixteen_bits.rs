@@ -1,7 +1,7 @@
-//! Convolutions of numbers of 16 bits, of which the sums are made in f32.
+//! Convolutions of 16-bit numbers with sums in f32.
 //!
-//! Burn's kernels for tensor cores make them so. Its others, which its autotune may choose, add up in the
-//! type of the operands, where a sum of some hundred terms has lost its last digits: bf16 has two. So
+//! Burn's kernels for tensor cores do so. Its others, which its autotune may choose, add up in the
+//! type of the operands, where a sum of a few hundred terms has lost its last digits: bf16 has two. So
 //! what tensor cores do not take is computed from widened operands.
 
 use burn::tensor::{DType, Shape};

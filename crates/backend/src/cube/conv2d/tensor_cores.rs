@@ -243,7 +243,7 @@ fn forward_by<R: CubeRuntime>(
 /// Gradient, weight, the shape of the input, and how the convolution moved.
 type Backward<R> = (CubeTensor<R>, CubeTensor<R>, [usize; 4], Conv2dOptions);
 
-/// The gradient of an input of the shape `size`, over which a kernel moved place by place.
+/// The gradient of an input of the shape `size`, over which a kernel moved with stride 1.
 pub(super) fn input_gradient<R: CubeRuntime>(
     gradient: CubeTensor<R>,
     weight: CubeTensor<R>,

@@ -1,10 +1,9 @@
-//! Convolution with a kernel of 3x3 that moves place by place, by Winograd's F(2x2, 3x3) (Lavin and Gray,
-//! 2016).
+//! Convolution with a 3x3 kernel and stride 1, by Winograd's F(2x2, 3x3) (Lavin and Gray, 2016).
 //!
-//! Tiles of 4x4 inputs and the kernels are transformed, multiplied number by number and summed over the
-//! channels, which is 16 products of matrices, and transformed back to tiles of 2x2 outputs: 16
-//! multiplications instead of 36. Maps lie with their channels last, so that units beside each other
-//! transform the same tile of channels beside each other.
+//! Tiles of 4x4 inputs and the kernels are transformed, multiplied elementwise and summed over the
+//! channels, which is 16 matrix products, and transformed back to tiles of 2x2 outputs: 16
+//! multiplications instead of 36. Maps lie with their channels last, so that neighbouring units
+//! transform the same tile of neighbouring channels.
 
 use burn_cubecl::{
     CubeRuntime,

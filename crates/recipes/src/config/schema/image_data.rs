@@ -31,10 +31,10 @@ pub struct ImageData {
     /// The folder of the files.
     #[serde(default, with = "or_empty")]
     pub path: Option<PathBuf>,
-    /// The height and width that images are resized to, unless their own or the backbone's.
+    /// The height and width to resize images to; by default, their own or the backbone's.
     #[serde(default, with = "or_empty")]
     pub size: Option<usize>,
-    /// 1 for grey and 3 for colour, unless the source's own.
+    /// 1 for grey, 3 for colour; by default, the source's.
     #[serde(default, with = "or_empty")]
     pub channels: Option<usize>,
     /// How images are resized.
@@ -48,7 +48,7 @@ pub struct ImageData {
     pub cache: Option<PathBuf>,
     /// The order of the samples in an epoch.
     pub order: Order,
-    /// The fraction to train on of what is not held out.
+    /// The fraction of non-held-out images to train on.
     pub fraction: f64,
     /// The fraction of the training split to hold out, if there is no validation split.
     #[serde(default, with = "or_empty")]

@@ -51,14 +51,14 @@ pub struct TableData {
     /// The order of the samples in an epoch, instead of the default.
     #[serde(default, with = "or_empty")]
     pub order: Option<Order>,
-    /// The fraction to train on of the rows that are not held out.
+    /// The fraction of non-held-out rows to train on.
     pub fraction: f64,
     /// The fraction of the samples to hold out for validation.
     #[serde(default, with = "or_empty")]
     pub validation: Option<f64>,
     /// The fraction of the samples to hold out to test on at the end.
     pub test: f64,
-    /// Which rows of a file these are.
+    /// How a file's rows are held out.
     pub hold_out: HoldOut,
     /// The column of a CSV file whose values name the rows that stay together.
     #[serde(default, with = "or_empty")]
