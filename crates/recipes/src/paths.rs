@@ -2,7 +2,7 @@
 
 use std::{
     fs::{self, File},
-    io::{self, BufRead, BufReader},
+    io,
     path::{Path, PathBuf},
 };
 
@@ -90,20 +90,9 @@ pub(crate) fn of_same_name(run: &Path) -> Option<Failure> {
 
 /// Whether two files hold the same.
 fn is_copy(here: &Path, there: &Path) -> io::Result<bool> {
-    let mut here = BufReader::new(File::open(here)?);
-    let mut there = BufReader::new(File::open(there)?);
-    loop {
-        let [of_here, of_there] = [here.fill_buf()?, there.fill_buf()?];
-        let length = of_here.len().min(of_there.len());
-        if of_here[..length] != of_there[..length] {
-            return Ok(false);
-        }
-        if length == 0 {
-            return Ok(of_here.len() == of_there.len());
-        }
-        here.consume(length);
-        there.consume(length);
-    }
+    let length = |path: &Path| fs::metadata(path).map(|file| file.len());
+    let hash = |path: &Path| File::open(path).and_then(store::sha256_hex_of);
+    Ok(length(here)? == length(there)? && hash(here)? == hash(there)?)
 }
 
 /// The data here that have the name of a run's own and are others, and what to do to have those.
@@ -130,13 +119,10 @@ fn same_name(run: &Path) -> Option<(PathBuf, String)> {
 pub(crate) fn trained_on(layers: &[SettingsLayer], data: &Path) -> bool {
     let Some(own) = last_named(layers, DATA) else { return false };
     let place = |path: &Path| fs::canonicalize(path).ok();
-    let length =
-        |path: &Path| fs::metadata(path).ok().filter(fs::Metadata::is_file).map(|file| file.len());
     let trained = [Some(own.clone()), training_folder(&own)];
     let is_same = place(data)
         .is_some_and(|data| trained.iter().flatten().any(|own| place(own).as_ref() == Some(&data)));
-    let as_long = length(&own).is_some() && length(&own) == length(data);
-    is_same || (as_long && is_copy(&own, data).unwrap_or(false))
+    is_same || is_copy(&own, data).unwrap_or(false)
 }
 
 /// The file that the last of these layers with such a setting names.
