@@ -24,7 +24,7 @@ use data::{
 use inference::{Description, Model, Prediction, Preprocessing};
 use mimalloc::MiMalloc;
 use models::{Architecture, CnnConfig, Pass, losses::cross_entropy};
-use training::{Event, OptimizerConfig, OptimizerKind, Stop, Trainer, TrainerConfig};
+use training::{EpochReport, Event, OptimizerConfig, OptimizerKind, Stop, Trainer, TrainerConfig};
 
 // Reuses memory from step to step.
 #[global_allocator]
@@ -112,7 +112,7 @@ fn learn(pictures: u32, epochs: usize) -> anyhow::Result<Model<Selected>> {
     let config = TrainerConfig::new(adam, epochs, train.steps_per_epoch());
     let mut print = |event: &Event| {
         match event {
-            Event::Epoch { epoch, train_loss, .. } => {
+            Event::Epoch(EpochReport { epoch, train_loss, .. }) => {
                 println!("epoch {epoch}: loss {train_loss:.4}")
             }
             Event::Warning { message } => println!("warning: {message}"),

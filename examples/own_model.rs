@@ -24,8 +24,8 @@ use mimalloc::MiMalloc;
 use models::{Initialization, Initializer, layers::Linear, losses::squared_error, weights};
 use store::TensorFile;
 use training::{
-    Event, OptimizerConfig, OptimizerKind, ScheduleConfig, ScheduleKind, Stop, Trainer,
-    TrainerConfig,
+    EpochReport, Event, OptimizerConfig, OptimizerKind, ScheduleConfig, ScheduleKind, Stop,
+    Trainer, TrainerConfig,
 };
 
 // Reuses memory from step to step.
@@ -81,7 +81,7 @@ fn fit(epochs: usize, file: &Path) -> anyhow::Result<f32> {
     config.schedule = ScheduleConfig::new(ScheduleKind::Cosine); // ends calmly, without Adam's spikes
     let mut print = |event: &Event| {
         match event {
-            Event::Epoch { epoch, train_loss, .. } if epoch.is_multiple_of(100) => {
+            Event::Epoch(EpochReport { epoch, train_loss, .. }) if epoch.is_multiple_of(100) => {
                 println!("epoch {epoch}: mean squared error {train_loss:.5}");
             }
             Event::Warning { message } => println!("warning: {message}"),

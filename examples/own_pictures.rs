@@ -38,8 +38,8 @@ use models::{
 };
 use store::TensorFile;
 use training::{
-    Event, Metrics, OptimizerConfig, OptimizerKind, ScheduleConfig, ScheduleKind, Stop, Trained,
-    Trainer, TrainerConfig,
+    EpochReport, Event, Metrics, OptimizerConfig, OptimizerKind, ScheduleConfig, ScheduleKind,
+    Stop, Trained, Trainer, TrainerConfig,
 };
 
 // Reuses memory from step to step.
@@ -133,7 +133,7 @@ fn train(
     config.keep_best = true;
     let mut print = |event: &Event| {
         match event {
-            Event::Epoch { epoch, train_loss, validation: Some(held_out), .. } => {
+            Event::Epoch(EpochReport { epoch, train_loss, validation: Some(held_out), .. }) => {
                 println!("epoch {epoch}: loss {train_loss:.4}, held out {held_out:.4?}");
             }
             Event::Warning { message } => println!("warning: {message}"),

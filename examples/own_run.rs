@@ -28,8 +28,8 @@ use models::{
     metrics::{Evaluation, Reduction, binary_hits},
 };
 use training::{
-    CheckpointDirectory, EndStatus, Event, Metrics, ObserverError, OptimizerConfig, OptimizerKind,
-    Stop, TrainError, Trained, Trainer, TrainerConfig,
+    CheckpointDirectory, EndStatus, EpochReport, Event, Metrics, ObserverError, OptimizerConfig,
+    OptimizerKind, Stop, TrainError, Trained, Trainer, TrainerConfig,
 };
 
 // Reuses memory from step to step.
@@ -42,7 +42,7 @@ const EPOCHS: usize = 20;
 fn tell(event: &Event) -> Result<(), ObserverError> {
     match event {
         Event::Resume { step, .. } => println!("goes on after update {step}"),
-        Event::Epoch { epoch, train_loss, validation, .. } => {
+        Event::Epoch(EpochReport { epoch, train_loss, validation, .. }) => {
             let accuracy = validation.as_ref().map_or(f64::NAN, |metrics| metrics["accuracy"]);
             println!("epoch {epoch}: loss {train_loss:.4}, accuracy {accuracy:.3}");
         }

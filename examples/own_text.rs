@@ -29,7 +29,8 @@ use models::{
     metrics::{Evaluation, Reduction},
 };
 use training::{
-    Event, Metrics, OptimizerConfig, OptimizerKind, Stop, Trained, Trainer, TrainerConfig,
+    EpochReport, Event, Metrics, OptimizerConfig, OptimizerKind, Stop, Trained, Trainer,
+    TrainerConfig,
 };
 
 // Reuses memory from step to step.
@@ -102,7 +103,7 @@ fn train(corpus: Corpus, epochs: usize) -> anyhow::Result<Trained<Writer<Selecte
     config.clip_norm = Some(1.0); // the gradients of recurrent networks have peaks
     let mut print = |event: &Event| {
         match event {
-            Event::Epoch { epoch, train_loss, validation, .. } => {
+            Event::Epoch(EpochReport { epoch, train_loss, validation, .. }) => {
                 println!("epoch {epoch}: loss {train_loss:.4}, held out {validation:.4?}");
             }
             Event::Warning { message } => println!("warning: {message}"),

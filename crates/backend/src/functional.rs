@@ -3,9 +3,11 @@
 //! They panic where shapes do not fit together, with a text that names the operation and the operand.
 
 mod checks;
+mod predictions;
 
 use burn::tensor::{Int, Tensor};
 
+pub use self::predictions::{binary_cross_entropy, correct_count, cross_entropy};
 use crate::{
     Backend, BatchNorm2d, Counts, DropoutMask, Lstm, LstmOutput, LstmPrimitives, Packing, PlaneMap,
     precision::{operand, result},
@@ -448,40 +450,4 @@ pub fn embedding<B: Backend>(table: Tensor<B, 2>, indices: Tensor<B, 2, Int>) ->
     let [entries, _] = table.dims();
     checks::indices("embedding: the index", &indices, entries, "rows of the table");
     tensor(B::fused_embedding(primitive(table), indices.into_primitive()))
-}
-
-/// Cross-entropy of the softmax, one value per sample.
-///
-/// - `logits`: `[batch, classes]`
-/// - `targets`: `[batch]`, below `classes`; with others the loss is undefined on a GPU
-/// - returns: `[batch]`
-///
-/// # Panics
-///
-/// Where there is not one target for each sample; on the CPU, where one is no class.
-#[track_caller]
-pub fn cross_entropy<B: Backend>(logits: Tensor<B, 2>, targets: Tensor<B, 1, Int>) -> Tensor<B, 1> {
-    let [batch, classes] = logits.dims();
-    checks::shape("cross_entropy: the targets", targets.dims(), [batch], "the batch of the logits");
-    checks::indices("cross_entropy: the target", &targets, classes, "classes");
-    tensor(B::fused_cross_entropy(primitive(logits), targets.into_primitive()).0)
-}
-
-/// Binary cross-entropy, one value per sample. Its gradient is `sigmoid(logit) - target` everywhere.
-///
-/// - `logits`: `[batch]`
-/// - `targets`: `[batch]`, 0 or 1, which get no gradients
-/// - returns: `[batch]`
-///
-/// # Panics
-///
-/// Where there is not one target for each sample.
-#[track_caller]
-pub fn binary_cross_entropy<B: Backend>(
-    logits: Tensor<B, 1>,
-    targets: Tensor<B, 1>,
-) -> Tensor<B, 1> {
-    let what = "binary_cross_entropy: the targets";
-    checks::shape(what, targets.dims(), logits.dims(), "the batch of the logits");
-    tensor(B::fused_binary_cross_entropy(primitive(logits), primitive(targets)))
 }

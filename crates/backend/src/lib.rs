@@ -26,6 +26,7 @@ mod batch_statistics;
 mod binary_cross_entropy;
 mod conv2d;
 mod conv2d_relu_max_pool;
+mod correct_count;
 mod cross_entropy;
 mod divergence;
 mod dropout;

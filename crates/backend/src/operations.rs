@@ -14,7 +14,7 @@ use crate::{
     LinearGradients, LinearSaved, Lstm, LstmGradients, LstmOutput, LstmOutputGradients, LstmSaved,
     Parameter, PlaneMap, UpdateRule, Updated, affine, batch_norm2d, binary_cross_entropy,
     conv2d::{self, Conv2dGradients, Conv2dSaved},
-    conv2d_relu_max_pool, cross_entropy, divergence, dropout, embedding,
+    conv2d_relu_max_pool, correct_count, cross_entropy, divergence, dropout, embedding,
     functional::{Conv2dOptions, PoolOptions},
     global_average_pool, linear, lstm, max_pool2d, moving_averages, normalized, pixels, rescale,
     square_sums, subsample, update,
@@ -189,6 +189,20 @@ pub trait Backend: burn::tensor::backend::Backend {
         gradient: FloatTensor<Self>,
     ) -> FloatTensor<Self> {
         cross_entropy::composed_backward::<Self>(probabilities, targets, gradient)
+    }
+
+    /// `so_far` and how many predictions are correct.
+    ///
+    /// - `logits`: `[batch, classes]`, of two classes perhaps `[batch, 1]`
+    /// - `targets`: `[batch]`
+    /// - `so_far`: `[1]`
+    /// - returns: `[1]`
+    fn fused_correct_count(
+        logits: FloatTensor<Self>,
+        targets: IntTensor<Self>,
+        so_far: FloatTensor<Self>,
+    ) -> FloatTensor<Self> {
+        correct_count::composed::<Self>(logits, targets, so_far)
     }
 
     /// Binary cross-entropy, one value per sample; all are `[batch]`, the targets 0 or 1.

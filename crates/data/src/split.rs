@@ -186,14 +186,15 @@ struct Split {
 /// class.
 ///
 /// `classes` has the class of each sample, also of others. A class keeps at least one sample, and of a rare
-/// one with two and more at least one is held out, even if the total becomes larger, but not
-/// beyond a quarter of all. No class gives up a whole sample more than its share, even if classes with a
+/// one with two and more at least one is held out, even if the total becomes larger; if it became larger
+/// than a quarter of all, only of as many classes as the fraction allows, which the seed chooses among
+/// those of a size. No class gives up a whole sample more than its share, even if classes with a
 /// single sample then leave the total short. `None` where no class has two; `fraction` lies between 0 and
 /// 1, both excluded.
 fn stratified(samples: &[usize], classes: &[u32], fraction: f64, seed: u64) -> Option<Split> {
     divided(samples, classes, seed, |sizes| {
         let mut quotas = whole_quotas(sizes, fraction);
-        hold_out_rare(&mut quotas, sizes, fraction);
+        hold_out_rare(&mut quotas, sizes, fraction, seed);
         fill(&mut quotas, sizes, fraction);
         quotas
     })
@@ -246,13 +247,15 @@ fn whole_quotas(sizes: &[usize], fraction: f64) -> Vec<usize> {
     sizes.iter().map(quota).collect()
 }
 
-/// One for the largest classes that have none.
-fn hold_out_rare(quotas: &mut [usize], sizes: &[usize], fraction: f64) {
-    let total = sizes.iter().sum::<usize>();
-    let spare = wanted(sizes, fraction).max(total / 4).saturating_sub(quotas.iter().sum());
+/// One for each class that has none, or for the largest.
+fn hold_out_rare(quotas: &mut [usize], sizes: &[usize], fraction: f64, seed: u64) {
+    let (total, held_out) = (sizes.iter().sum::<usize>(), quotas.iter().sum::<usize>());
     let mut without: Vec<usize> =
         (0..sizes.len()).filter(|&class| quotas[class] == 0 && sizes[class] > 1).collect();
-    without.sort_by_key(|&class| Reverse(sizes[class]));
+    let random = Random::new(seed, Purpose::Split, 1);
+    without.sort_by_cached_key(|&class| (Reverse(sizes[class]), random.bits(class as u64)));
+    let fit = held_out + without.len() <= total / 4;
+    let spare = if fit { without.len() } else { wanted(sizes, fraction).saturating_sub(held_out) };
     without.into_iter().take(spare).for_each(|class| quotas[class] = 1);
 }
 

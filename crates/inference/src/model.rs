@@ -157,7 +157,7 @@ impl<B: Backend> Model<B> {
     /// probabilities: `softmax`, `sigmoid` (of the second of two classes, from a single logit) or `none`.
     /// `classes` and `preprocessing` are JSON. For images, input = (pixel * `scale` - `mean`) / `deviation`,
     /// after resizing with `filter`. For a text, a word's id is its place in `words` plus `offset`, or
-    /// `unknown`.
+    /// `unknown`; a character's its place in `characters`; and `bytes` are their own ids.
     ///
     /// In a table, a cell, without the blanks around it, is missing if it is empty, or one of
     /// `always_missing` or of `missing`. A number is read without its `dress`, such as a currency sign, and

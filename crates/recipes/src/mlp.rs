@@ -107,6 +107,9 @@ fn train<B: AutodiffBackend>(
         for batch in epoch.batches(train.batches(epoch.index, epoch.position)) {
             let mut pass = config.training.pass(trainer.step_number(), batch.part);
             let outputs = trainer.model().forward(batch.features, &mut pass);
+            if let Some(labels) = batch.targets.labels() {
+                trainer.count_correct(&outputs, &labels);
+            }
             let losses = table_losses(outputs, batch.targets.clone());
             trainer.step(class_weights.weigh_rows(losses, batch.targets), batch.part)?;
         }

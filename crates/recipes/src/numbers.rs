@@ -106,6 +106,12 @@ pub(crate) fn ordered<V: Copy>(metrics: &BTreeMap<String, V>) -> Vec<(&str, V)> 
     ordered
 }
 
+/// What training measured of its own samples.
+pub(crate) fn of_training(loss: f64, accuracy: Option<f64>) -> Metrics {
+    let accuracy = accuracy.map(|accuracy| ("accuracy".to_owned(), accuracy));
+    [("loss".to_owned(), loss)].into_iter().chain(accuracy).collect()
+}
+
 /// Metrics as `loss 0.4812, accuracy 76.6 %`.
 pub(crate) fn listed(metrics: &Metrics) -> String {
     let told = |(name, value): (&str, f64)| format!("{name} {}", measure(name, value));

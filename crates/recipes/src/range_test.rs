@@ -3,6 +3,8 @@
 //! networks", 2017, section 3.3; a tenth of the rate with the lowest loss, and the steepest fall, are
 //! suggestions of fastai's `lr_find`).
 
+use std::collections::VecDeque;
+
 use serde::Serialize;
 use training::{EndStatus, Event, Observer, ObserverError, StepReport, Stop};
 
@@ -19,6 +21,8 @@ const BREAKS_OUT: f64 = 4.0;
 /// and by a point of the smoothed curve to either side.
 const RUNNING: f64 = 0.1;
 const SMOOTHED: f64 = 0.05;
+/// Each loss counts as the median of so many: one batch with an outlier is no divergence.
+const MEDIAN_OF: usize = 5;
 
 /// Which learning rates are tried.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -60,7 +64,7 @@ pub(crate) struct Point {
     pub(crate) learning_rate: f64,
     /// The loss of its batch.
     pub(crate) loss: f64,
-    /// The mean of the losses around it.
+    /// The mean of the losses around it, without spikes.
     pub(crate) smoothed: f64,
 }
 
@@ -155,6 +159,7 @@ impl Observer for Heard<'_> {
 
 /// The running mean of the losses, and its lowest value.
 struct Watch {
+    recent: VecDeque<f64>,
     keeps: f64,
     weight: f64,
     sum: f64,
@@ -167,6 +172,7 @@ impl Watch {
     fn new(range: Range) -> Self {
         let window = (RUNNING * range.steps as f64).max(1.0);
         Self {
+            recent: VecDeque::with_capacity(MEDIAN_OF),
             keeps: 1.0 - 1.0 / window,
             weight: 0.0,
             sum: 0.0,
@@ -177,7 +183,11 @@ impl Watch {
     }
 
     fn note(&mut self, loss: f64) {
-        self.sum = self.keeps * self.sum + loss;
+        if self.recent.len() == MEDIAN_OF {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(loss);
+        self.sum = self.keeps * self.sum + median(self.recent.iter().copied());
         self.weight = self.keeps * self.weight + 1.0;
         self.spared = self.spared.saturating_sub(1);
         // A single batch says little at first.
@@ -197,7 +207,7 @@ impl Watch {
 impl RangeTest {
     fn of(recipe: &str, range: Range, losses: &[(f64, f64)], broke_out: bool) -> Self {
         let reach = (SMOOTHED * range.steps as f64).max(1.0) as usize;
-        let smoothed = smoothed(losses, reach);
+        let smoothed = smoothed(&without_spikes(losses), reach);
         let point = |(&(learning_rate, loss), &smoothed): (&(f64, f64), &f64)| Point {
             learning_rate,
             loss,
@@ -222,14 +232,33 @@ impl RangeTest {
     }
 }
 
-/// The mean of the losses at most `reach` steps away, of as many before as after.
-fn smoothed(losses: &[(f64, f64)], reach: usize) -> Vec<f64> {
+/// Each loss as the median of those around it.
+fn without_spikes(losses: &[(f64, f64)]) -> Vec<f64> {
+    let losses: Vec<f64> = losses.iter().map(|&(_, loss)| loss).collect();
+    let around = |index| median(around(&losses, index, MEDIAN_OF / 2).iter().copied());
+    (0..losses.len()).map(around).collect()
+}
+
+/// The mean of the losses at most `reach` steps away.
+fn smoothed(losses: &[f64], reach: usize) -> Vec<f64> {
     let mean = |index: usize| {
-        let reach = reach.min(index).min(losses.len() - 1 - index);
-        let around = &losses[index - reach..=index + reach];
-        around.iter().map(|&(_, loss)| loss).sum::<f64>() / around.len() as f64
+        let around = around(losses, index, reach);
+        around.iter().sum::<f64>() / around.len() as f64
     };
     (0..losses.len()).map(mean).collect()
+}
+
+/// The values at most `reach` places away, as many before as after.
+fn around(values: &[f64], index: usize, reach: usize) -> &[f64] {
+    let reach = reach.min(index).min(values.len() - 1 - index);
+    &values[index - reach..=index + reach]
+}
+
+/// The median, of an even number the larger of the two; there is at least one.
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
 }
 
 /// Where the curve is lowest; none if it never fell below where it began.
@@ -283,8 +312,8 @@ mod tests {
         struct Epochs(Vec<bool>);
         impl Observer for Epochs {
             fn observe(&mut self, event: &Event) -> Result<(), ObserverError> {
-                if let Event::Epoch { validation, .. } = event {
-                    self.0.push(validation.is_some());
+                if let Event::Epoch(report) = event {
+                    self.0.push(report.validation.is_some());
                 }
                 Ok(())
             }
@@ -345,6 +374,20 @@ mod tests {
         assert!(!test.broke_out && test.points.len() == 120);
         let steepest = test.steepest.unwrap().log10();
         assert!((-3.5..-2.5).contains(&steepest), "{steepest}");
+    }
+
+    #[test]
+    fn a_batch_with_an_outlier_is_no_divergence() {
+        let course = |exponent: f64| {
+            let is_odd = [-5.0, -3.5, -1.0].iter().any(|at| (exponent - at).abs() < 0.03);
+            let outlier = if is_odd { 100.0 } else { 0.0 };
+            2.0 - 1.5 / (1.0 + (-4.0 * (exponent + 3.0)).exp()) + outlier
+        };
+        let test = test(course);
+        assert!(!test.broke_out && test.points.len() == 120);
+        assert_eq!(test.points.iter().filter(|point| point.loss > 100.0).count(), 3);
+        assert!(test.points.iter().all(|point| point.smoothed < 2.1));
+        assert!(near(test.steepest, -3.0), "{:?}", test.steepest);
     }
 
     #[test]

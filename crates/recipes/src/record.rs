@@ -96,6 +96,7 @@ pub(crate) struct EpochRecord {
     pub(crate) epoch: usize,
     pub(crate) step: u64,
     pub(crate) train_loss: Option<f64>,
+    pub(crate) train_accuracy: Option<f64>,
     #[serde(default)]
     pub(crate) validation: BTreeMap<String, Option<f64>>,
     /// Of training.

@@ -95,6 +95,7 @@ fn train<B: AutodiffBackend>(
             let batch = augmentation.apply(batch?, epoch.index);
             let mut pass = config.training.pass(trainer.step_number(), batch.part);
             let logits = trainer.model().forward(batch.images.clone(), &mut pass);
+            trainer.count_correct(&logits, &batch.main_labels());
             trainer.step(loss.of_each(logits, &batch), batch.part)?;
             trainer.map_model(|model| pass.update_statistics(model));
         }

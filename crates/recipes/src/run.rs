@@ -8,8 +8,8 @@ use inference::{Description, model_file};
 use models::weights;
 use serde::Serialize;
 use training::{
-    CheckpointStore, EndStatus, Event, Group, Metrics, Observer, ObserverError, Stop, TrainError,
-    Trained, TrainerConfig, Work,
+    CheckpointStore, EndStatus, EpochReport, Event, Group, Metrics, Observer, ObserverError, Stop,
+    TrainError, Trained, TrainerConfig, Work,
 };
 
 use crate::{
@@ -18,6 +18,7 @@ use crate::{
     environment::{DataHashes, Environment},
     initial_weights::TrainedWeights,
     memory::Footprint,
+    numbers::of_training,
     odd_settings::odd,
     out_of_memory,
     peaks::known_peaks,
@@ -266,7 +267,7 @@ impl Run<'_> {
             seconds_training: trained.seconds_training,
             tuning: trained.tuning,
             seconds_measuring: validating.map(|seconds| self.seconds_preparing + seconds),
-            train: Metrics::from([("loss".to_owned(), trained.train_loss)]),
+            train: of_training(trained.train_loss, trained.train_accuracy),
             validation: trained.validation,
             test,
             best: trained.best,
@@ -291,7 +292,7 @@ impl Observer for Run<'_> {
                 out_of_memory::steps_begin();
                 self.seconds_preparing = self.start.began.elapsed().as_secs_f64();
             }
-            &Event::Epoch { validation_seconds, .. } => {
+            &Event::Epoch(EpochReport { validation_seconds, .. }) => {
                 let is_first = !std::mem::replace(&mut self.has_validated, true);
                 let tunes = is_first && !Selected::IS_SYNCHRONOUS;
                 self.seconds_validating = validation_seconds.filter(|_| !tunes);

@@ -64,6 +64,7 @@ fn train<B: AutodiffBackend>(
         for batch in epoch.batches(train.batches(epoch.index, epoch.position)) {
             let batch = augmentation.apply(batch?, epoch.index);
             let logits = trainer.model().forward(batch.images.clone());
+            trainer.count_correct(&logits, &batch.main_labels());
             trainer.step(loss.of_each(logits, &batch), batch.part)?;
         }
         trainer.try_end_epoch(|model| measure(validation, model))?;

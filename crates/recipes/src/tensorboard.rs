@@ -8,7 +8,7 @@ use std::{fs, path::Path};
 
 use prost::Message;
 use store::{AppendLog, StoreError, create_directory, remove};
-use training::{Event, StepReport};
+use training::Event;
 
 use crate::time::now_in_seconds;
 
@@ -66,35 +66,41 @@ impl Scalars {
 
 /// What an event measured, by TensorBoard's tags, and after how many steps.
 fn scalars(event: &Event) -> Option<(u64, Vec<(String, f64)>)> {
-    let of_training = |name: &str, value| (format!("train/{name}"), value);
     match event {
-        &Event::Step(report) => {
-            let StepReport { step, loss, learning_rate, gradient_norm, throughput, .. } = report;
-            let mut scalars = vec![
-                of_training("loss", loss),
-                of_training("learning_rate", learning_rate),
-                of_training("gradient_norm", gradient_norm),
-                of_training("samples_per_second", throughput.samples_per_second),
-                of_training("data_wait", throughput.data_wait),
+        Event::Step(report) => {
+            let throughput = report.throughput;
+            let values = [
+                ("loss", Some(report.loss)),
+                ("accuracy", report.accuracy),
+                ("learning_rate", Some(report.learning_rate)),
+                ("gradient_norm", Some(report.gradient_norm)),
+                ("loss_scale", report.loss_scale),
+                ("samples_per_second", Some(throughput.samples_per_second)),
+                ("data_wait", Some(throughput.data_wait)),
+                ("communication_wait", throughput.communication_wait),
+                ("memory_bytes", throughput.memory_bytes.map(|bytes| bytes as f64)),
+                ("percent_of_peak", throughput.percent_of_peak),
             ];
-            let loss_scale = report.loss_scale;
-            scalars.extend(loss_scale.map(|scale| of_training("loss_scale", scale)));
-            let communication = throughput.communication_wait;
-            scalars.extend(communication.map(|share| of_training("communication_wait", share)));
-            let memory = throughput.memory_bytes.map(|bytes| bytes as f64);
-            scalars.extend(memory.map(|bytes| of_training("memory_bytes", bytes)));
-            let peak = throughput.percent_of_peak;
-            scalars.extend(peak.map(|percent| of_training("percent_of_peak", percent)));
-            Some((step, scalars))
+            Some((report.step, of_training(values).collect()))
         }
-        Event::Epoch { step, train_loss, validation, .. } => {
-            let mut scalars = vec![of_training("epoch_loss", *train_loss)];
-            let validation = validation.iter().flatten();
-            scalars.extend(validation.map(|(name, &value)| (format!("validation/{name}"), value)));
-            Some((*step, scalars))
+        Event::Epoch(report) => {
+            let training = [
+                ("epoch_loss", Some(report.train_loss)),
+                ("epoch_accuracy", report.train_accuracy),
+            ];
+            let validation = report.validation.iter().flatten();
+            let validation = validation.map(|(name, &value)| (format!("validation/{name}"), value));
+            Some((report.step, of_training(training).chain(validation).collect()))
         }
         _ => None,
     }
+}
+
+/// Those values that there are.
+fn of_training<const N: usize>(
+    values: [(&str, Option<f64>); N],
+) -> impl Iterator<Item = (String, f64)> {
+    values.into_iter().filter_map(|(name, value)| Some((format!("train/{name}"), value?)))
 }
 
 /// `Event` of `event.proto`, as far as it is used here.
@@ -163,7 +169,7 @@ fn crc32c(bytes: &[u8]) -> u32 {
 mod tests {
     use std::fs;
 
-    use training::{Metrics, Throughput};
+    use training::{EpochReport, Metrics};
 
     use super::*;
 
@@ -178,17 +184,13 @@ mod tests {
     }
 
     fn epoch(step: u64, loss: f64) -> Event {
-        Event::Epoch {
-            epoch: 1,
+        Event::Epoch(EpochReport {
             step,
             train_loss: 0.5,
-            last_loss: 0.25,
+            train_accuracy: Some(0.75),
             validation: Some(Metrics::from([("loss".to_owned(), loss)])),
-            learning_rate: 0.1,
-            validation_seconds: None,
-            seconds: 1.0,
-            throughput: Throughput::default(),
-        }
+            ..EpochReport::default()
+        })
     }
 
     /// The steps of a file, each with its tags and values.
@@ -218,8 +220,11 @@ mod tests {
         scalars.append(&epoch(4, 2.0)).unwrap();
         let mut scalars = Scalars::open(folder.path(), length, &mut lost).unwrap();
         scalars.append(&epoch(5, 3.0)).unwrap();
-        let values =
-            |loss| vec![("train/epoch_loss".to_owned(), 0.5), ("validation/loss".to_owned(), loss)];
+        let values = |loss| {
+            [("train/epoch_loss", 0.5), ("train/epoch_accuracy", 0.75), ("validation/loss", loss)]
+                .map(|(tag, value)| (tag.to_owned(), value))
+                .to_vec()
+        };
         assert_eq!(read(&path), [(0, vec![]), (3, values(0.0)), (5, values(3.0))]);
 
         // A run without curves gets some when it resumes, and one whose curves were removed.

@@ -53,8 +53,8 @@ pub enum TrainError {
         promised: usize,
         resumed: bool,
     },
-    /// An epoch ended between the parts of an update.
-    #[error("the epoch ended within an update: none of the parts since update {step} was the last")]
+    /// An epoch or the run ended between the parts of an update.
+    #[error("it ended within an update: none of the parts since update {step} was the last")]
     NoLastPart { step: u64 },
     /// Nothing would be learnt from an update.
     #[error(

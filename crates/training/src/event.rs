@@ -69,30 +69,7 @@ pub enum Event {
     /// An epoch's steps are done, and validation begins, if there is one.
     Validating,
     /// An epoch has ended and was validated.
-    Epoch {
-        /// The epoch that ended.
-        epoch: usize,
-        /// Steps done.
-        step: u64,
-        /// The mean over the epoch's samples.
-        train_loss: f64,
-        /// The mean over the samples of the last step.
-        last_loss: f64,
-        /// Measured on the validation split, if there is one.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        validation: Option<Metrics>,
-        /// The learning rate of the last step.
-        learning_rate: f64,
-        /// Seconds of training in this epoch, without validation, and without [`Tuning`](crate::Tuning)
-        /// where there were other steps.
-        seconds: f64,
-        /// Validation seconds.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        validation_seconds: Option<f64>,
-        /// How fast this epoch was, and what took those seconds.
-        #[serde(flatten)]
-        throughput: Throughput,
-    },
+    Epoch(EpochReport),
     /// The model's answer to the same prompt in each epoch.
     Sample {
         /// The epoch that has ended.
@@ -152,6 +129,9 @@ pub struct StepReport {
     pub step: u64,
     /// The mean over the samples.
     pub loss: f64,
+    /// The share of [correct predictions](crate::Trainer::count_correct), where they are counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub accuracy: Option<f64>,
     /// The learning rate of the last step.
     pub learning_rate: f64,
     /// The global norm of the last step's gradients before clipping.
@@ -160,6 +140,36 @@ pub struct StepReport {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loss_scale: Option<f64>,
     /// How fast it went, and what took the time.
+    #[serde(flatten)]
+    pub throughput: Throughput,
+}
+
+/// What is reported at the end of an epoch.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct EpochReport {
+    /// The epoch that ended.
+    pub epoch: usize,
+    /// Steps done.
+    pub step: u64,
+    /// The mean over the epoch's samples.
+    pub train_loss: f64,
+    /// The share of [correct predictions](crate::Trainer::count_correct), where they are counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub train_accuracy: Option<f64>,
+    /// The mean over the samples of the last step.
+    pub last_loss: f64,
+    /// Measured on the validation split, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub validation: Option<Metrics>,
+    /// The learning rate of the last step.
+    pub learning_rate: f64,
+    /// Seconds of training in this epoch, without validation, and without [`Tuning`](crate::Tuning)
+    /// where there were other steps.
+    pub seconds: f64,
+    /// Validation seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub validation_seconds: Option<f64>,
+    /// How fast this epoch was, and what took those seconds.
     #[serde(flatten)]
     pub throughput: Throughput,
 }

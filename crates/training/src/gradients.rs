@@ -9,7 +9,9 @@ use burn::{
 };
 
 use crate::{
-    Group, GroupError, message,
+    Group, GroupError,
+    correct::Correct,
+    message,
     optimizer::{Slots, first_slots},
     parameters::Parameter,
     values::Replace,
@@ -44,65 +46,6 @@ impl<B: Backend> Gradients<B> {
         Self(self.0.into_iter().zip(other.0).map(sum).collect())
     }
 
-    /// The sums of the gradients and losses (`[1]`) that the processes of a group computed on their
-    /// shares of an update, exchanged as one message; also returns the seconds that this took.
-    pub(crate) fn sum_over(
-        self,
-        loss: Tensor<B, 1>,
-        parameters: &[Parameter],
-        group: &Group,
-        message: &mut Vec<f32>,
-    ) -> Result<(Self, Tensor<B, 1>, f64), GroupError> {
-        let device = loss.device();
-        self.pack(loss, parameters, message);
-        let start = Instant::now(); // now that the device has computed them
-        group.all_reduce(message)?;
-        let seconds = start.elapsed().as_secs_f64();
-        let (gradients, loss) = Self::unpack(message, parameters, &device);
-        Ok((gradients, loss, seconds))
-    }
-
-    /// Puts into `message` the loss, the gradients of all trained parameters, and whether each has one.
-    /// The losses of another process may reach other parameters, so those without have zeros: all
-    /// messages must be of one length.
-    fn pack(self, loss: Tensor<B, 1>, parameters: &[Parameter], message: &mut Vec<f32>) {
-        let loss = loss.into_primitive().tensor();
-        let (device, float) = (B::float_device(&loss), loss.dtype());
-        let trained = self.0.into_iter().zip(parameters).filter(|(_, known)| known.trained);
-        let (mut tensors, mut there) = (vec![loss], Vec::new());
-        for (gradient, parameter) in trained {
-            there.push(f32::from(u8::from(gradient.is_some())));
-            let zeros = || B::float_zeros(parameter.shape.clone().into(), &device, float.into());
-            tensors.push(gradient.unwrap_or_else(zeros));
-        }
-        message::pack::<B>(&tensors, message);
-        message.extend(there);
-    }
-
-    /// The gradients and the loss of a sum of messages; one that no process has is none.
-    fn unpack(
-        message: &[f32],
-        parameters: &[Parameter],
-        device: &B::Device,
-    ) -> (Self, Tensor<B, 1>) {
-        let trained = || parameters.iter().filter(|known| known.trained);
-        let shapes = trained().map(|known| Shape::from(known.shape.clone()));
-        let shapes: Vec<Shape> = std::iter::once(Shape::from([1])).chain(shapes).collect();
-        let (numbers, there) = message.split_at(message.len() - trained().count());
-        let mut summed = message::unpack::<B>(numbers, &shapes, device).into_iter();
-        let loss = summed.next().expect("the loss comes first");
-        let loss = Tensor::from_primitive(TensorPrimitive::Float(loss));
-        let mut summed = summed.zip(there);
-        let gradient = |known: &Parameter| {
-            if !known.trained {
-                return None;
-            }
-            let (gradient, &processes) = summed.next()?;
-            (processes > 0.0).then_some(gradient)
-        };
-        (Self(parameters.iter().map(gradient).collect()), loss)
-    }
-
     /// Whether each parameter has one.
     pub(crate) fn are_there(&self) -> impl Iterator<Item = bool> {
         self.0.iter().map(Option::is_some)
@@ -128,6 +71,72 @@ impl<B: Backend> Gradients<B> {
         let mut rescaled =
             B::fused_rescale(gradients, factor.into_primitive().tensor()).into_iter();
         Self(there.into_iter().map(|there| if there { rescaled.next() } else { None }).collect())
+    }
+}
+
+/// What a process computes on its share of an update, or all of them together.
+pub(crate) struct UpdateShare<B: Backend> {
+    pub(crate) gradients: Gradients<B>,
+    /// The sum of the losses, `[1]`.
+    pub(crate) loss: Tensor<B, 1>,
+    pub(crate) correct: Correct,
+}
+
+impl<B: Backend> UpdateShare<B> {
+    /// The sum over the processes of a group, exchanged as one message; also returns the seconds that
+    /// this took.
+    pub(crate) fn sum_over(
+        self,
+        parameters: &[Parameter],
+        group: &Group,
+        message: &mut Vec<f32>,
+    ) -> Result<(Self, f64), GroupError> {
+        let device = self.loss.device();
+        self.pack(parameters, message);
+        let start = Instant::now(); // now that the device has computed them
+        group.all_reduce(message)?;
+        let seconds = start.elapsed().as_secs_f64();
+        Ok((Self::unpack(message, parameters, &device), seconds))
+    }
+
+    /// Puts into `message` the loss, the gradients of all trained parameters, whether each has one, and
+    /// the correct predictions. The losses of another process may reach other parameters, so those
+    /// without have zeros: all messages must be of one length.
+    fn pack(self, parameters: &[Parameter], message: &mut Vec<f32>) {
+        let loss = self.loss.into_primitive().tensor();
+        let (device, float) = (B::float_device(&loss), loss.dtype());
+        let trained = self.gradients.0.into_iter().zip(parameters);
+        let (mut tensors, mut there) = (vec![loss], Vec::new());
+        for (gradient, parameter) in trained.filter(|(_, known)| known.trained) {
+            there.push(f32::from(u8::from(gradient.is_some())));
+            let zeros = || B::float_zeros(parameter.shape.clone().into(), &device, float.into());
+            tensors.push(gradient.unwrap_or_else(zeros));
+        }
+        message::pack::<B>(&tensors, message);
+        message.extend(there);
+        message.extend([self.correct.correct as f32, self.correct.of as f32]);
+    }
+
+    /// The content of a sum of messages; a gradient that no process has is none.
+    fn unpack(message: &[f32], parameters: &[Parameter], device: &B::Device) -> Self {
+        let trained = || parameters.iter().filter(|known| known.trained);
+        let shapes = trained().map(|known| Shape::from(known.shape.clone()));
+        let shapes: Vec<Shape> = std::iter::once(Shape::from([1])).chain(shapes).collect();
+        let (message, correct) = message.split_at(message.len() - 2);
+        let correct = Correct { correct: correct[0].into(), of: correct[1] as u64 };
+        let (numbers, there) = message.split_at(message.len() - trained().count());
+        let mut summed = message::unpack::<B>(numbers, &shapes, device).into_iter();
+        let loss = summed.next().expect("the loss comes first");
+        let loss = Tensor::from_primitive(TensorPrimitive::Float(loss));
+        let mut summed = summed.zip(there);
+        let gradient = |known: &Parameter| {
+            if !known.trained {
+                return None;
+            }
+            let (gradient, &processes) = summed.next()?;
+            (processes > 0.0).then_some(gradient)
+        };
+        Self { gradients: Gradients(parameters.iter().map(gradient).collect()), loss, correct }
     }
 }
 
@@ -286,22 +295,22 @@ mod tests {
         let parameters = parameters.map(|(trained, values)| parameter(trained, values));
         let message = |gradients: [Option<&[f32]>; 5], loss: f32| {
             let primitive = |values| tensor(values).into_primitive().tensor();
+            let gradients = Gradients(gradients.map(|gradient| gradient.map(primitive)).into());
+            let correct = Correct { correct: 2.0, of: 3 };
+            let share = UpdateShare { gradients, loss: tensor(&[loss]), correct };
             let mut message = vec![9.0];
-            Gradients(gradients.map(|gradient| gradient.map(primitive)).into()).pack(
-                tensor(&[loss]),
-                &parameters,
-                &mut message,
-            );
+            share.pack(&parameters, &mut message);
             message
         };
         let first = message([Some(&[1.0, 2.0]), None, Some(&[4.0]), None, None], 0.5);
         let second = message([None, None, Some(&[8.0]), Some(&[5.0, 6.0, 7.0]), None], 0.25);
         assert_eq!(first.len(), second.len());
         let sum: Vec<f32> = first.iter().zip(&second).map(|(a, b)| a + b).collect();
-        let (gradients, loss) = Found::unpack(&sum, &parameters, &Device::default());
-        assert_eq!(loss.into_scalar(), 0.75);
+        let sum = UpdateShare::<Selected>::unpack(&sum, &parameters, &Device::default());
+        assert_eq!(sum.loss.into_scalar(), 0.75);
+        assert_eq!(sum.correct, Correct { correct: 4.0, of: 6 });
         let expected: [Option<&[f32]>; 5] =
             [Some(&[1.0, 2.0]), None, Some(&[12.0]), Some(&[5.0, 6.0, 7.0]), None];
-        assert_eq!(numbers(gradients), expected.map(|values| values.map(<[f32]>::to_vec)));
+        assert_eq!(numbers(sum.gradients), expected.map(|values| values.map(<[f32]>::to_vec)));
     }
 }

@@ -7,7 +7,7 @@
 //! ```
 //! use backend::{Part, Selected, device};
 //! use burn::{backend::Autodiff, nn::LinearConfig, tensor::Tensor};
-//! use training::{Event, OptimizerConfig, OptimizerKind, Stop, Trainer, TrainerConfig};
+//! use training::{EpochReport, Event, OptimizerConfig, OptimizerKind, Stop, Trainer, TrainerConfig};
 //!
 //! let (device, _) = device::open()?;
 //! let [features, targets] = [3, 1].map(|width| Tensor::<Autodiff<Selected>, 2>::ones([8, width], &device));
@@ -16,7 +16,7 @@
 //! let sgd = OptimizerConfig::new(OptimizerKind::Sgd, 0.1);
 //! let config = TrainerConfig::new(sgd, 10, 2); // ten epochs of two updates
 //! let mut print = |event: &Event| {
-//!     if let Event::Epoch { epoch, train_loss, .. } = event {
+//!     if let Event::Epoch(EpochReport { epoch, train_loss, .. }) = event {
 //!         println!("epoch {epoch}: loss {train_loss:.4}");
 //!     }
 //!     Ok(())
@@ -55,6 +55,7 @@
 // What the user sets.
 mod check;
 mod config;
+mod correct;
 mod monitor;
 mod optimizer;
 #[doc(hidden)] // for the settings of this workspace
@@ -94,8 +95,8 @@ pub use crate::{
     epoch::{Epoch, Stop},
     error::TrainError,
     event::{
-        Best, CheckpointDirectory, CheckpointStore, EndStatus, Event, Measured, Metrics, Observer,
-        ObserverError, PhaseShares, StepReport, Throughput,
+        Best, CheckpointDirectory, CheckpointStore, EndStatus, EpochReport, Event, Measured,
+        Metrics, Observer, ObserverError, PhaseShares, StepReport, Throughput,
     },
     group::{Group, GroupError},
     monitor::Monitor,

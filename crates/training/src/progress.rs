@@ -1,4 +1,4 @@
-//! Training time, throughput and mean loss over an interval of steps.
+//! Training time, throughput, mean loss and accuracy over an interval of steps.
 
 use std::{
     cell::Cell,
@@ -8,7 +8,7 @@ use std::{
 use backend::Backend;
 use serde::{Deserialize, Serialize};
 
-use crate::{PhaseShares, Throughput, Work, lossless};
+use crate::{PhaseShares, Throughput, Work, correct::Correct, lossless};
 
 /// The time spent training; it stands still during validation.
 #[derive(Debug, Default)]
@@ -143,6 +143,8 @@ pub(crate) struct Interval {
     pub(crate) tuning: Tuning,
     #[serde(with = "lossless")]
     pub(crate) loss_sum: f64,
+    #[serde(default)]
+    pub(crate) correct: Correct,
     /// Without tuning.
     #[serde(flatten)]
     pub(crate) spent: PhaseTimes,
@@ -156,6 +158,12 @@ impl Interval {
     /// NaN where there was no sample, as a loss of 0 would be a perfect one.
     pub(crate) fn mean_loss(&self) -> f64 {
         self.loss_sum / self.samples as f64
+    }
+
+    /// None where not all predictions were counted, as in an epoch that an earlier version began.
+    pub(crate) fn accuracy(&self) -> Option<f64> {
+        let Correct { correct, of } = self.correct;
+        (of > 0 && of == self.samples).then(|| correct / of as f64)
     }
 
     /// The samples and seconds until `now`, without those of tuning.
@@ -230,7 +238,7 @@ mod tests {
             communication: 2.5,
         };
         let tuning = Tuning::default();
-        let interval = Interval { since: 10.0, samples: 300, tuning, loss_sum: 150.0, spent };
+        let interval = Interval { since: 10.0, samples: 300, tuning, spent, ..Interval::default() };
         let work = Work { multiply_adds_per_sample: 2e6, peak_per_second: 1e8 };
         let throughput = throughput_of(&interval, 20.0, Some(work));
         assert_eq!((throughput.samples_per_second, throughput.data_wait), (30.0, 0.1));

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Best, Measured, Metrics, Monitor, TrainError, TrainerConfig,
     average::Average,
+    correct::{Correct, CorrectOnDevice},
     gradients::{Gradients, SquareSums, update},
     loss_scale::LossScale,
     optimizer::Slots,
@@ -38,6 +39,8 @@ pub(crate) struct State<B: AutodiffBackend, M: AutodiffModule<B>> {
     pub(crate) interval_loss: Tensor<B::InnerBackend, 1>,
     /// The sum of the losses of the current or last update.
     pub(crate) update_loss: Tensor<B::InnerBackend, 1>,
+    /// This process's since the host last read it.
+    pub(crate) correct: CorrectOnDevice<B::InnerBackend>,
     /// Whether this process had a share of the last update.
     pub(crate) last_counts: bool,
     /// The message that processes exchange for an update.
@@ -112,6 +115,12 @@ impl Record {
         self.epochs_ended + usize::from(self.position > 0)
     }
 
+    /// Adds correct predictions.
+    pub(crate) fn note_correct(&mut self, correct: Correct) {
+        self.interval.correct += correct;
+        self.epoch.correct += correct;
+    }
+
     /// Notes that the last update tuned, from one of the clock's seconds to another; an interval may have begun
     /// between them.
     pub(crate) fn note_tuning(&mut self, from: f64, until: f64) {
@@ -158,6 +167,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
             diverged: zero(),
             interval_loss: zero(),
             update_loss: zero(),
+            correct: CorrectOnDevice::new(Correct::default(), device),
             last_counts: true,
             message: Vec::new(),
             accumulated: None,
@@ -327,8 +337,9 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
         squares.map_or(self.norm_before, f64::sqrt)
     }
 
-    /// Reads the losses summed on the device since the last call; waits for the device.
-    pub(crate) fn read_losses(&mut self) {
+    /// Reads what was summed on the device since the last call; waits for the device.
+    pub(crate) fn read_sums(&mut self) {
+        self.record.note_correct(self.correct.take());
         let loss: f64 = self.interval_loss.clone().into_scalar().elem();
         self.interval_loss = self.interval_loss.zeros_like();
         for interval in [&mut self.record.interval, &mut self.record.epoch] {

@@ -11,7 +11,8 @@
 //!   and the gradient of an embedding;
 //! - pooling with the ReLU before it, bias with the ReLU after it, and ResNet's shortcut without weights;
 //! - the conversion of image bytes to numbers, their crops, flips and rotations, and their normalisation;
-//! - sums of columns, such as a bias's gradient, and the check that an update is finite.
+//! - sums of columns, such as a bias's gradient, the check that an update is finite, and the count of
+//!   correct predictions.
 //!
 //! They take plain arrays: CubeCL would upload a tensor's strides before each launch.
 //!
@@ -25,6 +26,7 @@ mod batch_norm2d;
 mod binary_cross_entropy;
 mod column_sums;
 mod conv2d;
+mod correct_count;
 mod cross_entropy;
 mod divergence;
 mod dropout;
@@ -47,6 +49,7 @@ mod buffers;
 mod extent;
 mod lanes;
 mod layout;
+mod taken;
 
 pub use self::{
     conv2d::{by_accelerator, winograd},
@@ -69,28 +72,7 @@ use crate::{
     overrides::note_taken,
 };
 
-/// Whether kernels take the values; else Burn's operations take them.
-fn takes(values: &impl TensorMetadata) -> bool {
-    values.dtype() == DType::F32 && can_be_counted(values.shape().num_elements())
-}
-
-/// The same of the kernels that also read and write floats of 16 bits.
-fn takes_any_float(values: &impl TensorMetadata) -> bool {
-    matches!(values.dtype(), DType::F32 | DType::BF16 | DType::F16)
-        && can_be_counted(values.shape().num_elements())
-}
-
-/// Whether kernels take all of these values, and notes that they do.
-fn taken<'a, T: TensorMetadata + 'a>(values: impl IntoIterator<Item = &'a T>) -> bool {
-    noted(values.into_iter().all(takes))
-}
-
-fn noted(is_taken: bool) -> bool {
-    if is_taken {
-        note_taken();
-    }
-    is_taken
-}
+use self::taken::{can_be_counted, noted, taken, takes, takes_any_float};
 
 /// Whether kernels pool maps of the shape `maps`, made of these values, by windows of 2x2 side by
 /// side, and notes that they do.
@@ -115,11 +97,6 @@ fn channels_last<B: Backend>(
 ) -> FloatTensor<B> {
     let done = operation(B::float_permute(maps, &[0, 2, 3, 1]));
     B::float_permute(done, &[0, 3, 1, 2])
-}
-
-/// Whether there are elements, and so few that kernels can count beyond them in 32 bits.
-fn can_be_counted(elements: usize) -> bool {
-    (1..=i32::MAX as usize).contains(&elements)
 }
 
 impl<R, F, I, T> Backend for CubeBackend<R, F, I, T>
@@ -470,6 +447,17 @@ where
             );
         }
         cross_entropy::backward(probabilities, targets, gradient)
+    }
+
+    fn fused_correct_count(
+        logits: FloatTensor<Self>,
+        targets: IntTensor<Self>,
+        so_far: FloatTensor<Self>,
+    ) -> FloatTensor<Self> {
+        if !taken([&logits, &so_far]) {
+            return crate::correct_count::composed::<Self>(logits, targets, so_far);
+        }
+        correct_count::correct_count(logits, targets, so_far)
     }
 
     fn fused_binary_cross_entropy(

@@ -69,3 +69,23 @@ fn binary_cross_entropy_forward_and_backward() {
         assert_close(&format!("{batch} gradients"), of_logits, reference, 1e-5);
     }
 }
+
+#[test]
+fn correct_predictions_are_counted() {
+    fn logits<B: Backend>(shape: [usize; 2]) -> FloatTensor<B> {
+        // Rounded, so that some are equal.
+        primitive(normal::<B, 2>(shape, 1).mul_scalar(2.0).round())
+    }
+    for [batch, classes] in [[1, 1], [300, 1], [3, 2], [70, 10], [1000, 3], [9, 1000]] {
+        let shape = [batch, classes];
+        let count = by_kernels(|| {
+            let targets = indices::<Selected, 1>([batch], classes.max(2)).into_primitive();
+            let so_far = primitive(normal::<Selected, 1>([1], 3).round());
+            Selected::fused_correct_count(logits::<Selected>(shape), targets, so_far)
+        });
+        let targets = indices::<Flex, 1>([batch], classes.max(2)).into_primitive();
+        let so_far = primitive(normal::<Flex, 1>([1], 3).round());
+        let expected = Flex::fused_correct_count(logits::<Flex>(shape), targets, so_far);
+        assert_close(&format!("{batch} x {classes}"), count, expected, 0.0);
+    }
+}

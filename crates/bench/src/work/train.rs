@@ -6,7 +6,7 @@ use anyhow::{Context, anyhow, bail};
 use backend::{Backend, Selected, device::Device};
 use recipes::{Failure, Start, Summary, config::SettingsLayer, registry};
 use serde::{Deserialize, Serialize};
-use training::{Event, Group, Observer, ObserverError, Stop};
+use training::{EpochReport, Event, Group, Observer, ObserverError, Stop};
 
 use super::{Work, peak_memory};
 use crate::{
@@ -209,7 +209,7 @@ impl Observer for Heard {
                 }
             }
             Event::Start { .. } => self.began = Some(Instant::now()),
-            Event::Epoch { throughput, validation, step, seconds, .. } => {
+            Event::Epoch(EpochReport { throughput, validation, step, seconds, .. }) => {
                 if !(0..WARM).contains(&self.steps) {
                     self.epochs.push(*seconds);
                 }

@@ -74,6 +74,16 @@ pub struct Augmented<B: Backend> {
 }
 
 impl<B: Backend> Augmented<B> {
+    /// What each image shows most of: `[batch]`.
+    pub fn main_labels(&self) -> Tensor<B, 1, Int> {
+        match &self.mixed {
+            None => self.labels.clone(),
+            Some(Mixed { labels, share }) => {
+                self.labels.clone().mask_where(share.clone().lower_elem(0.5), labels.clone())
+            }
+        }
+    }
+
     /// The loss of each image; for a mixed one that of both labels, weighted by share.
     ///
     /// - `losses`: from labels, `[batch]`, to losses, `[batch]`

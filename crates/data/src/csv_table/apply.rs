@@ -210,7 +210,7 @@ pub(super) fn read_counted(
 
     reader.on_missing_target(place, on_missing_target);
     let mut encoder = Encoder::new(preprocessing, layout);
-    let (mut targets, mut lines) = (TargetReader::new(target), Vec::new());
+    let (mut targets, mut lines) = (TargetReader::new(preprocessing), Vec::new());
     while let Some(row) = reader.next_row()? {
         lines.push(row.line);
         encoder.encode(path, &row)?;
@@ -241,11 +241,15 @@ fn read_numbers(reader: &mut CsvReader, layout: &Layout, preprocessing: &TablePr
     reader.read_numbers(&notations, &with_dress);
 }
 
-/// Looks up a category or class, or, where the training file's numbers had a decimal comma and this cell has
-/// one, what that is read as.
-fn find<T: Copy>(known: &HashMap<impl Borrow<str> + Hash + Eq, T>, name: &str) -> Option<T> {
+/// Looks up a category or class, or, where the training file's numbers had a decimal comma (`commas`) and this
+/// cell has one, what that is read as.
+fn find<T: Copy>(
+    known: &HashMap<impl Borrow<str> + Hash + Eq, T>,
+    name: &str,
+    commas: bool,
+) -> Option<T> {
     let with_point = || {
-        let plain = decimal_comma::with_point(name)?;
+        let plain = decimal_comma::with_point(name).filter(|_| commas)?;
         known.get(&*cell::name(Cell::parse(&plain), &plain)).copied()
     };
     cell::find(name, |name| known.get(name).copied()).or_else(with_point)
@@ -297,23 +301,27 @@ impl<'a> Encoder<'a> {
         let places = self.layout.columns.iter();
         let cells: Vec<&str> =
             places.map(|place| place.map_or("", |place| row.cell(place))).collect();
-        let tell = |column: usize, odd: Odd, text: &str| {
+        let mut odd_cells = Vec::new();
+        let tell = |column: usize, odd: Odd| odd_cells.push((column, odd));
+        let commas = self.preprocessing.decimal_comma;
+        let place = |column: usize, category: &str| find(&self.places[column], category, commas);
+        let encoded = self.preprocessing.encode_telling(&cells, &mut self.features, place, tell);
+        encoded.map_err(|reason| wrong_cell(path, row.line, reason))?;
+        // Only now, as a row that is refused is not among those encoded.
+        for (column, odd) in odd_cells {
             let (count, first) = &mut self.odd[column][odd as usize];
             *count += 1;
             if *count == 1 {
-                *first = cell::quoted(text);
+                *first = cell::quoted(cells[column]);
             }
-        };
-        let place = |column: usize, category: &str| find(&self.places[column], category);
-        let encoded = self.preprocessing.encode_telling(&cells, &mut self.features, place, tell);
-        encoded.map_err(|reason| wrong_cell(path, row.line, reason))?;
+        }
         if let (Some(place), Some(classes)) = (self.layout.target, &self.classes) {
             let text = row.cell(place);
             let cell = Cell::parse(text);
             if cell != Cell::Missing {
                 self.first_target.get_or_insert_with(|| cell::quoted(text));
             }
-            if find(classes, &cell::name(cell, text)).is_some() {
+            if find(classes, &cell::name(cell, text), commas).is_some() {
                 self.classes = None;
             }
         }
@@ -359,6 +367,8 @@ fn labels(target: &Target) -> HashMap<Cow<'_, str>, u32> {
 struct TargetReader<'a> {
     target: &'a Target,
     classes: HashMap<Cow<'a, str>, u32>,
+    /// Whether the training file's numbers had a decimal comma.
+    commas: bool,
     labels: Vec<u32>,
     values: Vec<f32>,
     /// The line of the first row without a target, and how many such rows there are.
@@ -366,10 +376,12 @@ struct TargetReader<'a> {
 }
 
 impl<'a> TargetReader<'a> {
-    fn new(target: &'a Target) -> Self {
+    fn new(preprocessing: &'a TablePreprocessing) -> Self {
+        let target = &preprocessing.target;
         Self {
             target,
             classes: labels(target),
+            commas: preprocessing.decimal_comma,
             labels: Vec::new(),
             values: Vec::new(),
             missing: None,
@@ -395,7 +407,7 @@ impl<'a> TargetReader<'a> {
             TargetKind::Binary { .. } | TargetKind::Multiclass { .. } => {
                 let class = cell::category(text);
                 if let Some(class) = &class {
-                    let label = find(&self.classes, class);
+                    let label = find(&self.classes, class, self.commas);
                     self.labels.push(label.ok_or_else(|| CsvError::UnknownClass {
                         path: path.to_owned(),
                         line,

@@ -215,6 +215,7 @@ pub(super) fn notes(
              set `data.header=true`"
         ),
     }];
+    notes.extend(note_on_kinds(&preprocessing.columns));
     notes.extend(left_out_note(&schema.blank_rows, "no values"));
     notes.extend(left_out_note(&schema.unlabelled_rows, "no target"));
     notes.extend(schema.unused_marks.iter().map(|text| {
@@ -245,6 +246,24 @@ pub(super) fn notes(
     }
     notes.push(table::target_note(preprocessing, options.task, schema.target.may_be_classes));
     notes
+}
+
+/// Which columns are used, and as what, unless all are numeric.
+fn note_on_kinds(columns: &[Column]) -> Option<String> {
+    let of_kind = |is_kind: fn(&ColumnKind) -> bool| -> Vec<String> {
+        let columns = columns.iter().filter(|column| is_kind(&column.kind));
+        columns.map(|column| column.name.clone()).collect()
+    };
+    let numeric = of_kind(|kind| matches!(kind, ColumnKind::Numeric { .. })).len();
+    let categorical = of_kind(|kind| matches!(kind, ColumnKind::Categorical { .. }));
+    (!categorical.is_empty()).then(|| {
+        format!(
+            "columns used: {} numeric, {} categorical ({})",
+            grouped(numeric),
+            grouped(categorical.len()),
+            list(&categorical)
+        )
+    })
 }
 
 fn note_on_commas(schema: &Schema) -> Option<String> {
@@ -293,7 +312,7 @@ fn column_notes(seen: &ColumnSchema, learnt: &Column, on_missing: bool) -> Vec<S
         ColumnKind::Numeric { mean, .. } => {
             // A 32-bit float is shown with all its digits, however small it is.
             notes.extend(note_on_missing(&format!("the mean, {:?}", *mean as f32)));
-            notes.extend(seen.padded.as_ref().map(|Place { line, text }| {
+            notes.extend(seen.code.as_ref().map(|Place { line, text }| {
                 format!(
                     "column `{name}` is read as numbers, such as `{text}` in line {line}; if these are \
                      codes, `{}` tells them apart",
@@ -316,7 +335,10 @@ fn column_notes(seen: &ColumnSchema, learnt: &Column, on_missing: bool) -> Vec<S
             }));
         }
     }
-    notes.extend(note_on_use(learnt));
+    // Codes may differ though as numbers they are all the same.
+    if seen.code.is_none() {
+        notes.extend(note_on_use(learnt));
+    }
     if seen.has_recurring_identifiers {
         notes.push(format!(
             "column `{name}` is named as an identifier, and used since its numbers recur; `{}` leaves it \

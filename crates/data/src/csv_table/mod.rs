@@ -74,6 +74,7 @@ pub fn read_csv(options: &CsvOptions, seed: u64) -> Result<TableSplits, DataErro
     }
     let mut notes: Vec<String> = shared.iter().map(Shared::note).collect();
     notes.extend(fit::notes(&schema, &preprocessing, options));
+    notes.extend(options.group.as_ref().and_then(|group| records.note_on_groups(group)));
     let mut skipped = schema.unlabelled_rows.len();
     let mut other = |path: &PathBuf| {
         let (header, on_missing) = (options.header, options.on_missing_target);

@@ -37,7 +37,10 @@ impl Counter {
     pub(super) fn add(&mut self, cell: Cell) {
         *self = match (&*self, cell) {
             (Self::Empty, Cell::Number(number)) => Self::Counts { first: number, last: number },
-            (&Self::Counts { first, last }, Cell::Number(number)) if number == last + 1.0 => {
+            // Of large numbers the next one may be the same.
+            (&Self::Counts { first, last }, Cell::Number(number))
+                if number == last + 1.0 && number != last =>
+            {
                 Self::Counts { first, last: number }
             }
             _ => Self::Broken,

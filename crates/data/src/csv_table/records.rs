@@ -12,6 +12,7 @@ use super::{
 };
 use crate::{
     CellError, DataError, Dress,
+    count::counted,
     preprocess::cell::{self, Cell},
 };
 
@@ -28,6 +29,8 @@ pub(super) struct Records {
     pub(super) lines: Vec<u64>,
     /// The group of each row, counted in the order in which they first come, if they have any.
     pub(super) groups: Option<Vec<u32>>,
+    /// How many rows are a group of their own for want of a value, and the line of the first.
+    pub(super) without_group: Option<(usize, u64)>,
 }
 
 /// The cells of a column.
@@ -47,6 +50,18 @@ impl Records {
             Cells::Codes(codes) => codes.iter().copied().map(u32::from).collect(),
             Cells::Numbers(_) | Cells::Dropped => vec![0; self.lines.len()],
         }
+    }
+
+    /// What the user should know of rows whose group is unknown.
+    ///
+    /// - `column`: which names the groups
+    pub(super) fn note_on_groups(&self, column: &str) -> Option<String> {
+        let (count, line) = self.without_group?;
+        let rows = counted(count, "row");
+        Some(format!(
+            "{rows} without a value in `{column}`, such as line {line}: each is held out or not by itself, \
+             whatever it belongs to"
+        ))
     }
 }
 
@@ -72,7 +87,7 @@ pub(super) fn read(options: &CsvOptions, schema: &Schema) -> Result<Records, Dat
     while let Some(row) = reader.next_row()? {
         lines.push(row.line);
         if let Some((place, groups)) = &mut groups {
-            groups.push(row.cell(*place));
+            groups.push(row.cell(*place), row.line);
         }
         for (column, text) in columns.iter_mut().zip(row.cells()) {
             let known = column.push(text).map_err(|reason| CsvError::Cell {
@@ -91,8 +106,10 @@ pub(super) fn read(options: &CsvOptions, schema: &Schema) -> Result<Records, Dat
     }
     let target = columns.remove(schema.target.index).cells;
     let columns = columns.into_iter().map(|column| column.cells).collect();
-    let groups = groups.map(|(_, groups)| groups.of_rows);
-    Ok(Records { columns, target, lines, groups })
+    let (groups, without_group) =
+        groups.map(|(_, groups)| (groups.of_rows, groups.without)).unzip();
+    let without_group = without_group.flatten();
+    Ok(Records { columns, target, lines, groups, without_group })
 }
 
 /// The groups of rows while they are read.
@@ -101,18 +118,20 @@ struct Groups {
     known: HashMap<String, u32>,
     count: u32,
     of_rows: Vec<u32>,
+    without: Option<(usize, u64)>,
 }
 
 impl Groups {
-    fn push(&mut self, text: &str) {
+    fn push(&mut self, text: &str, line: u64) {
         let name = cell::category(text);
         let group = match name.as_deref().and_then(|name| self.known.get(name)) {
             Some(&group) => group,
             None => {
                 let group = self.count;
                 self.count += 1;
-                if let Some(name) = name {
-                    self.known.insert(name.into_owned(), group);
+                match name {
+                    Some(name) => drop(self.known.insert(name.into_owned(), group)),
+                    None => self.without.get_or_insert((0, line)).0 += 1,
                 }
                 group
             }

@@ -50,7 +50,7 @@ pub(super) struct ColumnSchema {
     /// Why its categories look like numbers, unless the user chose categories.
     pub(super) unread_numbers: Option<String>,
     /// The first number with leading zeros, unless the user chose the kind of the column.
-    pub(super) padded: Option<Place>,
+    pub(super) code: Option<Place>,
     /// The first number whose point may separate thousands, in a column where all may.
     pub(super) grouped: Option<Place>,
     /// The extreme numbers, unless there are few different ones.
@@ -168,7 +168,7 @@ fn column_schemas(
             counts_rows: summary.is_counter(),
             has_recurring_identifiers: false,
             unread_numbers: summary.note_on_unread().filter(|_| inferred(name)),
-            padded: summary.first_padded.clone().filter(|_| inferred(name)),
+            code: summary.first_code.clone().filter(|_| inferred(name)),
             grouped: summary.grouped().filter(|_| reader.may_have_decimal_commas()).cloned(),
             extremes: summary.extremes(),
         })

@@ -27,6 +27,17 @@ pub enum TableTargets<B: Backend> {
     Values(Tensor<B, 1>),
 }
 
+impl<B: Backend> TableTargets<B> {
+    /// The labels of classes: `[batch]`; none of values.
+    pub fn labels(&self) -> Option<Tensor<B, 1, Int>> {
+        match self {
+            Self::Binary(labels) => Some(labels.clone().int()),
+            Self::Classes(labels) => Some(labels.clone()),
+            Self::Values(_) => None,
+        }
+    }
+}
+
 /// A part of an update, on the device.
 #[derive(Clone, Debug)]
 pub struct TableBatch<B: Backend> {

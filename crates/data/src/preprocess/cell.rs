@@ -212,6 +212,16 @@ pub(crate) fn is_padded(text: &str) -> bool {
     text.len() > 1 && text.starts_with('0') && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
+/// Whether a number may be a code: it has a leading zero, or more digits than numbers are read with.
+#[cfg(feature = "sources")]
+pub(crate) fn may_be_code(text: &str) -> bool {
+    /// Digits of the largest whole numbers that are read exactly.
+    const EXACT: usize = 15;
+    let text = text.trim();
+    let is_long = text.len() > EXACT && text.bytes().all(|byte| byte.is_ascii_digit());
+    is_long || is_padded(text)
+}
+
 /// A cell as an error shows it: on one line, shortened.
 pub(crate) fn quoted(text: &str) -> String {
     let text = text.trim();

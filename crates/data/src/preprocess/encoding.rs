@@ -37,18 +37,17 @@ impl TablePreprocessing {
             cells.iter().map(|text| if is_mark(text) { "" } else { text }).collect();
         let place =
             |at: usize, name: &str| cell::find(name, |name| self.columns[at].place_of(name));
-        self.encode_telling(&cells, out, place, |_, _, _| {})
+        self.encode_telling(&cells, out, place, |_, _| {})
     }
 
     /// As [`encode`](Self::encode); `find` returns the place of a category among those of a column, and
-    /// `tell` is called with the place of each column whose cell is odd, what is odd about it, and the
-    /// cell.
+    /// `tell` is called with the place of each column whose cell is odd, and what is odd about it.
     pub(crate) fn encode_telling(
         &self,
         cells: &[&str],
         out: &mut Vec<f32>,
         find: impl Fn(usize, &str) -> Option<usize>,
-        mut tell: impl FnMut(usize, Odd, &str),
+        mut tell: impl FnMut(usize, Odd),
     ) -> Result<(), CellError> {
         if cells.len() != self.columns.len() {
             return Err(CellError::Count { cells: cells.len(), expected: self.columns.len() });
@@ -59,7 +58,7 @@ impl TablePreprocessing {
             .zip(cells)
             .enumerate()
             .try_for_each(|(place, (column, text))| {
-                column.encode(text, out, |name| find(place, name), |odd| tell(place, odd, text))
+                column.encode(text, out, |name| find(place, name), |odd| tell(place, odd))
             })
             .inspect_err(|_| out.truncate(before))
     }

@@ -167,7 +167,8 @@ fn cut(content: &[u8], kind: TokenKind, fraction: f64) -> (&[u8], Option<&[u8]>)
 
 /// Cuts a text so that this fraction of its tokens is in the second part.
 fn divide(content: &[u8], kind: TokenKind, fraction: f64) -> (&[u8], &[u8]) {
-    let before = |tokens: usize| (tokens as f64 * (1.0 - fraction)) as usize;
+    // Not one too few where a fraction's rounding leaves the product just below a whole number.
+    let before = |tokens: usize| (tokens as f64 * (1.0 - fraction) + 1e-6) as usize;
     let end = match kind {
         TokenKind::Characters => {
             let text = text_of(content);
@@ -301,6 +302,7 @@ mod tests {
         check("äöü", TokenKind::Bytes, 0.5, ("ä", "öü"));
         check("One, two\n\nthree.", TokenKind::Words, 0.5, ("One, two", "\n\nthree."));
         check("", TokenKind::Words, 0.5, ("", ""));
+        check("abcdefghij", TokenKind::Characters, 0.9, ("a", "bcdefghij")); // 10 * (1.0 - 0.9) < 1
         check("𝄞𝄞", TokenKind::Bytes, 0.1, ("𝄞", "𝄞"));
         assert_eq!(divide(&[0x80; 8], TokenKind::Bytes, 0.25), (&[0x80; 6][..], &[0x80; 2][..]));
     }

@@ -5,7 +5,7 @@ use data::csv_table::RowReader;
 use super::{told::notes, *};
 
 /// A header and `count` rows.
-fn table(header: &str, count: usize, row: impl Fn(usize) -> String) -> String {
+pub(super) fn table(header: &str, count: usize, row: impl Fn(usize) -> String) -> String {
     let rows = (0..count).map(|index| row(index) + "\n");
     format!("{header}\n{}", rows.collect::<String>())
 }
@@ -39,6 +39,23 @@ fn decimal_commas_are_read_where_another_delimiter_divides_the_cells() {
     let (_, told) = notes(&rows("2.030", "1"));
     let note = "column `size`: the point in `2.030`, line 2, is read as a decimal one";
     assert!(told.contains(note), "{told}");
+}
+
+/// Where numbers have a decimal point, `1,500` is another category than `1.5`.
+#[test]
+fn a_comma_is_no_point_in_the_names_of_a_file_without_decimal_commas() {
+    let text = table("litres,x,y", 60, |i| format!("{},{i}.5,{}", ["1.5", "0.75"][i % 2], i % 2));
+    let (_folder, result) = read(&[("a.csv", text.as_bytes())], |_, options| {
+        options.columns = [("litres".to_owned(), ColumnOverride::Categorical)].into();
+    });
+    let preprocessing = result.unwrap().preprocessing;
+    let notes = |cell: &str| {
+        let rows = format!("litres,x\n\"{cell}\",1\n");
+        read_rows(rows.as_bytes(), "b.csv", &preprocessing).unwrap().notes.join("\n")
+    };
+    assert_eq!(notes("1.5"), "");
+    let unseen = "`b.csv`: column `litres`: the value `1,500` is not in the training rows";
+    assert_eq!(notes("1,500"), unseen);
 }
 
 #[test]

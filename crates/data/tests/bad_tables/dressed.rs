@@ -193,7 +193,7 @@ fn classes_and_categories_keep_their_names() {
     assert_eq!(splits.preprocessing.feature_names(), ["x", "band"]);
     let (splits, told) = notes(&table(["0,5-1,5 %", "10-20%"], ";"));
     assert_eq!(splits.preprocessing.feature_names(), ["x", "band=0,5-1,5 %", "band=10-20%"]);
-    assert!(!told.contains("`band`"), "{told}");
+    assert!(!told.contains("column `band`"), "{told}");
     let set = |_: &Path, options: &mut CsvOptions| {
         options.columns.insert("band".into(), ColumnOverride::Categorical);
     };

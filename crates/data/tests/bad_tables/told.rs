@@ -2,7 +2,7 @@
 
 use data::HoldOut;
 
-use super::*;
+use super::{decimal_commas::table, *};
 
 /// The notes of a table whose target is the last column, joined.
 pub(crate) fn notes(text: &str) -> (TableSplits, String) {
@@ -290,6 +290,12 @@ fn numbers_far_from_those_trained_on_are_told() {
     assert_eq!(told("3000,u\n7,v\n"), one);
     assert!(told("3000,u\n-1e5,u\n").contains("2 values are far from all"), "{}", told(""));
     assert_eq!(told("100,u\n"), "");
+
+    // Not those of a row that is refused.
+    let text = table("x,z,y", 30, |i| format!("{i}.5,{i}.25,{}", i % 2));
+    let (splits, _) = notes(&text);
+    let rows = read_rows(&b"x,z\n1e9,oops\n1,2\n"[..], "b.csv", &splits.preprocessing).unwrap();
+    assert_eq!((rows.refused.len(), rows.notes), (1, Vec::new()));
 }
 
 #[test]

@@ -216,8 +216,8 @@ fn describe(
 /// The settings given and those found, which replace the given ones of the same keys, as a command has
 /// them.
 fn as_arguments(given: &[String], found: &[String]) -> String {
-    let key = |setting: &String| SettingsLayer::set(setting).key();
-    let is_kept = |given: &&String| found.iter().all(|found| key(found) != key(given));
+    let keys = |setting: &String| SettingsLayer::set(setting).keys();
+    let is_kept = |given: &&String| found.iter().all(|found| keys(found) != keys(given));
     let settings = given.iter().filter(is_kept).chain(found);
     settings.map(|setting| set(setting)).collect()
 }

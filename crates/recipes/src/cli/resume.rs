@@ -68,7 +68,7 @@ pub(super) fn run(
         refuse_if_in_use(directory)?; // before anything is read that takes its time
         let sets = SettingsLayer::sets(&arguments.settings);
         refuse_others(directory, &sets)?;
-        let mut keys = sets.iter().filter_map(SettingsLayer::key);
+        let mut keys = sets.iter().flat_map(SettingsLayer::keys);
         let is_to_go_on = keys.any(|key| key.starts_with("training."));
         finished = of_finished(directory).ok().flatten().filter(|_| is_to_go_on);
         note_divergence(&record);

@@ -216,9 +216,10 @@ fn refuse_run(named: &Path) -> Result<(), Failure> {
 
 /// Refuses an option beside the setting that it stands for.
 fn refuse_twice(settings: &[String], options: [(&str, &str, bool); 2]) -> Result<(), Failure> {
-    let layers = SettingsLayer::sets(settings);
-    let is_set = |key: &str| layers.iter().filter_map(SettingsLayer::key).any(|set| set == key);
-    match options.into_iter().find(|&(_, key, is_given)| is_given && is_set(key)) {
+    let set: Vec<String> =
+        SettingsLayer::sets(settings).iter().flat_map(SettingsLayer::keys).collect();
+    let is_twice = |key: &str, is_given| is_given && set.iter().any(|set| set == key);
+    match options.into_iter().find(|&(_, key, is_given)| is_twice(key, is_given)) {
         None => Ok(()),
         Some((option, key, _)) => Err(Failure::new(
             ExitCode::Usage,

@@ -86,7 +86,7 @@ impl Runs {
         let differences = differences(&rows);
         notes.extend(self.finished.iter().filter_map(|run| run.record.damage()));
         if self.finished.iter().any(|run| run.summary.kept_epoch.is_some()) {
-            let note = "the train loss is that of the last epoch, other metrics are those of the \
+            let note = "the train metrics are those of the last epoch, the others those of the \
                         epoch that was kept";
             notes.push(note.to_owned());
         }

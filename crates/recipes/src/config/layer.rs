@@ -98,19 +98,22 @@ impl SettingsLayer {
         Some(node.text().map_or_else(|| node.value.to_string(), ToOwned::to_owned))
     }
 
-    /// The key that an argument of `--set` sets, which is a table's where it sets several of that; none where
-    /// it cannot be read.
-    pub(crate) fn key(&self) -> Option<String> {
-        let (name, mut node) = self.table.0.first_key_value()?;
-        let mut key = toml_key(name).into_owned();
-        while let Value::Table(inner) = &node.value
-            && inner.0.len() == 1
-            && let Some((name, below)) = inner.0.first_key_value()
-        {
-            key = format!("{key}.{}", toml_key(name));
-            node = below;
+    /// The keys that the layer sets; none where it cannot be read.
+    pub(crate) fn keys(&self) -> Vec<String> {
+        fn add(table: &Table, before: &str, keys: &mut Vec<String>) {
+            for (name, node) in &table.0 {
+                let key = format!("{before}{}", toml_key(name));
+                match &node.value {
+                    Value::Table(inner) if !inner.0.is_empty() => {
+                        add(inner, &format!("{key}."), keys);
+                    }
+                    _ => keys.push(key),
+                }
+            }
         }
-        Some(key)
+        let mut keys = Vec::new();
+        add(&self.table, "", &mut keys);
+        keys
     }
 
     /// The whole number to which the layer sets a key, unchecked; none in it where the layer unsets the

@@ -11,11 +11,11 @@ use std::{
 
 use backend::{Backend, Selected};
 use indicatif::ProgressBar;
-use training::{Event, Metrics, Observer, StepReport, TUNING_UPDATES, Throughput};
+use training::{EpochReport, Event, Metrics, Observer, StepReport, TUNING_UPDATES, Throughput};
 
 use self::bar::{bar, bar_style, fitting, preparation_bar, room, width};
 use crate::{
-    numbers::{duration, grouped, listed, rate, rounded, significant, size},
+    numbers::{duration, grouped, listed, of_training, rate, rounded, significant, size},
     report::Verdict,
 };
 
@@ -140,15 +140,16 @@ impl Console {
         }
     }
 
-    /// `step 2500/12500, loss 0.6123, learning rate 0.001, gradient norm 0.21, 652,000 samples/s, 12 % of
+    /// `step 2500/12500, loss 0.6123, accuracy 67.1 %, learning rate 0.001, gradient norm 0.21, 652,000 samples/s, 12 % of
     /// peak, 85 MB, data wait 0 %, 0.2 s elapsed, 0.8 s left`
     fn status(&self, last: StepReport) -> String {
-        let StepReport { step, loss, learning_rate, gradient_norm, throughput, .. } = last;
+        let StepReport { step, loss, accuracy, learning_rate, gradient_norm, throughput, .. } =
+            last;
         format!(
-            "step {step}/{}, loss {}{}, learning rate {}, gradient norm {}, {}, \
+            "step {step}/{}, {}{}, learning rate {}, gradient norm {}, {}, \
              data wait {:.0} %{}, {}",
             self.steps,
-            rounded(loss),
+            listed(&of_training(loss, accuracy)),
             self.validation.as_ref().map(describe).unwrap_or_default(),
             significant(learning_rate, 2),
             significant(gradient_norm, 2),
@@ -265,27 +266,27 @@ impl Console {
         let epoch = format!("epoch {epoch}/{}", self.epochs);
         let Some(last) = self.last_step else { return epoch };
         let validation = self.validation.as_ref().map(describe).unwrap_or_default();
-        format!("{epoch}, loss {}{validation}, {}", rounded(last.loss), speed(last.throughput))
+        let training = listed(&of_training(last.loss, last.accuracy));
+        format!("{epoch}, {training}{validation}, {}", speed(last.throughput))
     }
 
     /// A line for the epoch: in a pipe for each, above a bar of many epochs at most one a second, and the
     /// last.
-    fn on_epoch(&mut self, epoch: usize, step: u64, train_loss: f64, last_loss: f64) {
+    fn on_epoch(&mut self, report: &EpochReport) {
         let is_due = match &self.view {
             View::Quiet => false,
             View::Plain => true,
             View::Bar(_) => {
                 self.epochs <= FEW_EPOCHS
                     || self.last_epoch.elapsed() >= EPOCH_EVERY
-                    || step == self.steps
+                    || report.step == self.steps
             }
         };
         if !is_due {
             return;
         }
         self.last_epoch = Instant::now();
-        let losses = losses(train_loss, last_loss, self.validation.as_ref());
-        self.line(&format!("Epoch [{epoch}/{}], {losses}", self.epochs));
+        self.line(&format!("Epoch [{}/{}], {}", report.epoch, self.epochs, measured(report)));
     }
 
     /// Is told of preparation, as [`Console::on_preparation`] is.
@@ -350,22 +351,15 @@ impl Observer for Console {
             &Event::Step(report) => self.on_step(report),
             &Event::Progress { epoch, step } => self.on_progress(epoch, step),
             Event::Validating => self.on_validating(),
-            Event::Epoch {
-                epoch,
-                step,
-                train_loss,
-                last_loss,
-                validation,
-                validation_seconds,
-                ..
-            } => {
-                self.validation.clone_from(validation);
-                self.validates_long = validation_seconds.is_some_and(|seconds| seconds > LONG);
+            Event::Epoch(report) => {
+                self.validation.clone_from(&report.validation);
+                let seconds = report.validation_seconds;
+                self.validates_long = seconds.is_some_and(|seconds| seconds > LONG);
                 if let View::Bar(bar) = &self.view {
-                    self.move_to(bar, *step);
-                    self.show_interval(bar, *epoch);
+                    self.move_to(bar, report.step);
+                    self.show_interval(bar, report.epoch);
                 }
-                self.on_epoch(*epoch, *step, *train_loss, *last_loss);
+                self.on_epoch(report);
             }
             Event::Preparation { task, done, of } => self.on_preparation(task, *done, *of),
             Event::Warning { message } => self.note(message),
@@ -376,13 +370,14 @@ impl Observer for Console {
     }
 }
 
-/// `train loss 0.5325, validation loss 0.4812`; without validation `Loss: 0.4684`, the loss of the
-/// last batch, as the tutorial prints it.
-fn losses(train_loss: f64, last_loss: f64, validation: Option<&Metrics>) -> String {
-    match validation {
-        Some(validation) => format!("train loss {}{}", rounded(train_loss), describe(validation)),
-        None => format!("Loss: {}", rounded(last_loss)),
-    }
+/// `train loss 0.5325, accuracy 74.2 %, validation loss 0.4812, accuracy 76.6 %`; without validation
+/// `Loss: 0.4684`, the loss of the last batch, as the tutorial prints it.
+fn measured(report: &EpochReport) -> String {
+    let Some(validation) = &report.validation else {
+        return format!("Loss: {}", rounded(report.last_loss));
+    };
+    let training = of_training(report.train_loss, report.train_accuracy);
+    format!("train {}{}", listed(&training), describe(validation))
 }
 
 /// `, validation loss 0.4812, accuracy 76.6 %`
@@ -419,9 +414,14 @@ mod tests {
     #[test]
     fn an_epoch_is_told_by_its_mean_loss_beside_the_validation() {
         let validation = Metrics::from([("accuracy".to_owned(), 0.75), ("loss".to_owned(), 0.5)]);
-        let told = losses(0.25, 0.125, Some(&validation));
-        assert_eq!(told, "train loss 0.2500, validation loss 0.5000, accuracy 75.0 %");
-        assert_eq!(losses(0.25, 0.125, None), "Loss: 0.1250");
+        let losses = EpochReport { train_loss: 0.25, last_loss: 0.125, ..EpochReport::default() };
+        assert_eq!(measured(&losses), "Loss: 0.1250");
+        let validated = EpochReport { validation: Some(validation), ..losses };
+        let of_validation = ", validation loss 0.5000, accuracy 75.0 %";
+        assert_eq!(measured(&validated), format!("train loss 0.2500{of_validation}"));
+        let counted = EpochReport { train_accuracy: Some(0.875), ..validated };
+        let of_training = "train loss 0.2500, accuracy 87.5 %";
+        assert_eq!(measured(&counted), format!("{of_training}{of_validation}"));
     }
 
     fn hear(console: &mut Console, event: &Event) {
@@ -443,18 +443,9 @@ mod tests {
         assert_eq!((bar.position(), bar.message()), (7, message.clone()));
         hear(&mut console, &Event::Validating);
         assert_eq!(bar.message(), "validating");
-        let epoch = Event::Epoch {
-            epoch: 1,
-            step: 10,
-            train_loss: 0.5,
-            last_loss: 0.5,
-            validation: None,
-            learning_rate: 0.1,
-            seconds: 1.0,
-            validation_seconds: Some(0.01),
-            throughput: Throughput::default(),
-        };
-        hear(&mut console, &epoch);
+        let report = EpochReport { epoch: 1, step: 10, ..EpochReport::default() };
+        let short = EpochReport { validation_seconds: Some(0.01), ..report };
+        hear(&mut console, &Event::Epoch(short));
         assert_eq!((bar.position(), bar.message()), (10, message.clone()));
         hear(&mut console, &Event::Validating);
         assert_eq!(bar.message(), message, "it was short");

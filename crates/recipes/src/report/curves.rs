@@ -23,7 +23,18 @@ pub(super) fn curves(record: &Record) -> Vec<Chart> {
         let mark = mark.clone();
         charts.push(Chart { mark, ..chart("Loss", ("epoch", "loss"), lines) });
     }
-    for &name in validated.iter().filter(|&&name| name != "loss") {
+    let accuracy = by_epoch(record, |epoch| epoch.train_accuracy);
+    if !accuracy.is_empty() {
+        let mut lines = vec![line("training", accuracy)];
+        if validated.contains(&"accuracy") {
+            lines.push(line("validation", by_epoch(record, |epoch| epoch.validation("accuracy"))));
+        }
+        let mark = mark.clone();
+        charts.push(Chart { mark, ..chart("Accuracy", ("epoch", "accuracy"), lines) });
+    }
+    let is_drawn = |name| charts.iter().any(|chart| chart.y_label == name);
+    let rest: Vec<&str> = validated.into_iter().filter(|&name| !is_drawn(name)).collect();
+    for name in rest {
         let points = by_epoch(record, |epoch| epoch.validation(name));
         let name = in_words(name);
         let lines = vec![line(&name, points)];
@@ -131,6 +142,7 @@ mod tests {
         let epoch = |epoch: usize| EpochRecord {
             epoch,
             train_loss: Some(1.0 / epoch as f64),
+            train_accuracy: Some(epoch as f64 / 4.0),
             validation: [("loss", Some(0.5)), ("accuracy", Some(0.75)), ("perplexity", None)]
                 .map(|(name, value)| (name.to_owned(), value))
                 .into(),
@@ -158,17 +170,12 @@ mod tests {
         let charts = curves(&record());
         assert_eq!(
             titles(&charts),
-            [
-                "Loss",
-                "Validation accuracy",
-                "Training loss by step",
-                "Learning rate",
-                "Gradient norm"
-            ]
+            ["Loss", "Accuracy", "Training loss by step", "Learning rate", "Gradient norm"]
         );
         assert_eq!(charts[0].lines[0].points, [(1.0, 1.0), (2.0, 0.5)]);
         assert_eq!(charts[0].lines[1].name, "validation");
-        assert_eq!(charts[1].lines[0].points, [(1.0, 0.75), (2.0, 0.75)]);
+        assert_eq!(charts[1].lines[0].points, [(1.0, 0.25), (2.0, 0.5)]);
+        assert_eq!(charts[1].lines[1].points, [(1.0, 0.75), (2.0, 0.75)]);
         assert!(curves(&Record::default()).is_empty());
     }
 

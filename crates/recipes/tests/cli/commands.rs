@@ -222,6 +222,8 @@ fn data_are_inspected_and_pictured() {
         folder.run(&format!("{inspect} size --set {twice}")).refused(2, &told);
     }
     folder.run(&format!("{inspect} size --set model.embedding=4")).succeeded();
+    let several = format!("{inspect} size --set data={{test=0.2,validation=0.1}}");
+    folder.run(&several).succeeded();
     let found = folder.run(&format!("{inspect} 1 --json")).succeeded().json();
     assert_eq!(found["columns"][0]["kind"], "numeric", "{found}");
     let refused = folder.run(&format!("{inspect} 2021"));

@@ -30,6 +30,10 @@ fn the_command_line_is_checked() {
         "train mlp --seed 3 --set training.seed=4",
         "`--seed` and `--set training.seed=` are one",
     );
+    check(
+        "train mlp --seed 3 --set training={seed=4,epochs=2}",
+        "`--seed` and `--set training.seed=` are one",
+    );
     check("train mlp --seed -1", "invalid value '-1' for '--seed <N>': it is not a whole number");
     check("predict", "required arguments were not provided: <RUN> <INPUT>...");
     check("copy mlp settings.txt", "`settings.txt` does not end in `.toml`");

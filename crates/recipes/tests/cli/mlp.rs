@@ -61,8 +61,8 @@ fn a_run_leaves_its_files_and_its_config_repeats_it() {
     assert_eq!(bytes("first"), bytes("second"));
     assert_eq!(folder.read("first/config.toml"), folder.read("second/config.toml"));
 
-    let columns = "epoch,step,train_loss,validation_loss,validation_accuracy,learning_rate,seconds,\
-                   samples_per_second,data_wait";
+    let columns = "epoch,step,train_loss,train_accuracy,validation_loss,validation_accuracy,\
+                   learning_rate,seconds,samples_per_second,data_wait";
     let (first, second) = (folder.read("first/metrics.csv"), folder.read("second/metrics.csv"));
     assert_eq!(first.lines().next(), Some(columns));
     assert_eq!(first.lines().count(), 21);

@@ -197,6 +197,22 @@ fn the_same_number_of_ranks_gives_the_same_bits() {
 }
 
 #[test]
+fn predictions_that_one_process_counted_are_counted_once_by_several() {
+    let folder = Folder::new();
+    let settings = "--progress quiet --set data.labels=linear --set training.epochs=2 \
+        --set output.log_every_steps=100";
+    for (run, steps) in [("whole", ""), ("cut", "--max-steps 7")] {
+        let job = format!("-n 1 recipes train mlp {settings} {steps} --run-dir {run}");
+        mpirun(&folder, &job).succeeded();
+    }
+    mpirun(&folder, "-n 3 recipes resume cut --progress quiet --set training.max_steps=").succeeded();
+    let [whole, cut] = ["whole", "cut"].map(|run| Run::read(&folder.path(run)));
+    assert!(whole.summary["train"]["accuracy"].is_number(), "{whole:?}");
+    let difference = whole.difference(&cut);
+    assert!(difference < 1e-5, "{difference:e}: {whole:?} {cut:?}");
+}
+
+#[test]
 fn resuming_is_verified_by_all_ranks_together() {
     let folder = Folder::new();
     let job = "-n 2 recipes verify-resume lstm-char --set training.batch_size=5";

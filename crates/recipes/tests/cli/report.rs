@@ -21,7 +21,7 @@ fn a_run_ends_with_a_page_that_opens_without_a_network() {
     for part in [
         "accuracy on 200 samples of the validation split after 5 epochs in",
         "<title>Loss</title>",
-        "<title>Validation accuracy</title>",
+        "<title>Accuracy</title>",
         "Confusion matrix",
         "Largest mistakes",
         "Where the time went",
@@ -230,7 +230,7 @@ fn seeds_are_one_row_with_their_spread() {
     assert!(text.lines().any(is_row), "{text}");
     assert!(text.contains("\nlowest validation loss of seed 2: "), "{text}");
     assert!(folder.read("all.html").contains("<p>lowest validation loss of seed 2: "));
-    assert!(folder.read("all.html").contains("<title>Validation accuracy</title>"));
+    assert!(folder.read("all.html").contains("<title>Accuracy</title>"));
 
     let json = folder.run("compare a b c --json").succeeded().json();
     let (first, second) = (&json["rows"][0], &json["rows"][1]);

@@ -47,8 +47,9 @@ fn told(events: &str) -> Curves {
         };
         match event["kind"].as_str().unwrap() {
             "step" => {
-                const MEASURED: [&str; 6] = [
+                const MEASURED: [&str; 7] = [
                     "loss",
+                    "accuracy",
                     "learning_rate",
                     "gradient_norm",
                     "samples_per_second",
@@ -61,6 +62,7 @@ fn told(events: &str) -> Curves {
             }
             "epoch" => {
                 add("train/epoch_loss".to_owned(), &event["train_loss"]);
+                add("train/epoch_accuracy".to_owned(), &event["train_accuracy"]);
                 for (name, value) in event["validation"].as_object().unwrap() {
                     add(format!("validation/{name}"), value);
                 }

@@ -12,6 +12,7 @@ use store::{StoredTensor, TensorFile};
 
 use crate::{
     Group, GroupError, TrainError, TrainerConfig,
+    correct::{Correct, CorrectOnDevice},
     loss_scale::LossScale,
     lossless,
     optimizer::Slots,
@@ -55,6 +56,8 @@ pub(crate) struct SavedState {
     interval_loss: f64,
     #[serde(with = "lossless")]
     update_loss: f64,
+    #[serde(default)]
+    correct: Correct,
     /// Of the last update's gradients; none where it is not finite.
     gradient_norm: Option<f64>,
     /// Where losses are scaled.
@@ -130,6 +133,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
                 settings: config.of_updates(),
                 interval_loss: self.interval_loss.clone().into_scalar().elem(),
                 update_loss: self.update_loss.clone().into_scalar().elem(),
+                correct: self.correct.read(),
                 gradient_norm: Some(self.gradient_norm()).filter(|norm| norm.is_finite()),
                 loss_scale: self.loss_scale.as_ref().map(LossScale::values),
                 mark,
@@ -192,6 +196,10 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
         let scalar = |value: f64| Tensor::from_floats([value as f32], &device);
         self.interval_loss = scalar(state.interval_loss);
         self.update_loss = scalar(state.update_loss);
+        // Counted by one process, or summed by then.
+        let counts = config.group.is_rank_zero();
+        let correct = if counts { state.correct } else { Correct::default() };
+        self.correct = CorrectOnDevice::new(correct, &device);
         self.norm_before = state.gradient_norm.unwrap_or(f64::NAN);
         self.loss_scale = state.loss_scale.map(|values| LossScale::restored(values, &device));
         self.record = state.record;

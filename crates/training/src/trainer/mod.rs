@@ -1,6 +1,7 @@
 //! The trainer: the state of a run, and the methods that a recipe's loop calls.
 
 mod checkpoints;
+mod predictions;
 mod processes;
 mod report;
 
@@ -23,6 +24,7 @@ use crate::{
     state::State,
 };
 
+use self::predictions::Predictions;
 pub use self::report::TUNING_UPDATES;
 
 /// A trained model, and how its training went.
@@ -47,6 +49,8 @@ pub struct Trained<M> {
     pub tuning: Tuning,
     /// The mean loss over the last epoch's samples, as far as it went; NaN where there were none.
     pub train_loss: f64,
+    /// The share of its correct predictions, where they were [counted](Trainer::count_correct).
+    pub train_accuracy: Option<f64>,
     /// What validation measured of this model; none if it was not validated, like the last of a run
     /// interrupted within an epoch.
     pub validation: Option<Metrics>,
@@ -77,6 +81,7 @@ pub struct Trainer<'run, B: AutodiffBackend, M: AutodiffModule<B>> {
     batch_timer: Rc<BatchTimer>,
     in_epoch: bool,
     diverged: bool,
+    predictions: Option<Predictions<B::InnerBackend>>, // of the part that is next
     shown: Vec<Event>, // samples of this epoch, told once it has ended
     spent: PhaseTimes, // since the losses were last read
     progress_told: Instant,
@@ -150,6 +155,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
             batch_timer: Rc::default(),
             in_epoch: false,
             diverged: false,
+            predictions: None,
             shown: Vec::new(),
             spent: PhaseTimes::default(),
             progress_told: Instant::now(),
@@ -293,6 +299,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
             // Only now is the previous update complete, with running statistics and carried state.
             self.checkpoint_in_epoch()?;
         }
+        self.note_predictions(part);
         let start = Instant::now();
         let gradients = self.state.accumulate(losses, part);
         self.spent.backward += start.elapsed().as_secs_f64();
@@ -364,7 +371,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         if !cut && updates != self.config.steps_per_epoch {
             return Err(self.another_length(updates).into());
         }
-        self.read_losses()?; // waits for the device, so it is part of the epoch's time
+        self.read_sums()?; // waits for the device, so it is part of the epoch's time
         self.clock.stop();
         self.share_statistics()?;
         self.warn_of_unmoved_statistics()?;
@@ -403,29 +410,15 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         Ok(())
     }
 
-    /// Generates text with `write` from `prompt`, to show the model's progress; to be called before the end
-    /// of an epoch, which reports it. After an interruption nothing is generated; one during validation
-    /// discards the text: the resumed run ends that epoch again.
-    pub fn show(&mut self, prompt: &str, write: impl FnOnce(&M::InnerModule) -> String) {
-        let is_heard = self.config.group.is_rank_zero() && self.observer.validates();
-        if self.stop.requested() || !is_heard {
-            return;
-        }
-        let clock_ran = self.stop_clock();
-        let text = write(&self.state.evaluated());
-        if clock_ran {
-            self.clock.start();
-        }
-        let (epoch, step) = (self.state.record.epochs_ended + 1, self.step_number());
-        self.shown.push(Event::Sample { epoch, step, prompt: prompt.to_owned(), text });
-    }
-
     /// Ends the run; one that was interrupted leaves a checkpoint.
     ///
     /// # Errors
     ///
-    /// As [`Trainer::step`].
+    /// As [`Trainer::step`]; [`TrainError::NoLastPart`] where the last update is incomplete.
     pub fn finish(mut self) -> Result<Trained<M::InnerModule>, TrainError> {
+        if self.in_update.get() {
+            return Err(TrainError::NoLastPart { step: self.step_number() });
+        }
         let status = if !self.state.is_over(&self.config) {
             EndStatus::Interrupted
         } else if self.state.is_complete(&self.config) {
@@ -435,7 +428,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         };
         if status == EndStatus::Interrupted {
             self.checkpoint()?;
-            self.read_losses()?; // which fails where training has diverged
+            self.read_sums()?; // which fails where training has diverged
             self.config.group.measure_until(self.stop.clone());
         } else {
             self.config.group.measure_until(self.interrupt.clone());
@@ -470,6 +463,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
             seconds_training: self.clock.seconds(),
             tuning: record.tuning,
             train_loss: record.epoch.mean_loss(),
+            train_accuracy: record.epoch.accuracy(),
             validation: validation.map(Metrics::from),
             best,
             kept_epoch,

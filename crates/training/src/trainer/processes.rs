@@ -5,7 +5,7 @@ use burn::module::AutodiffModule;
 
 use crate::{
     Measured, Metrics, TrainError, Trainer,
-    gradients::Gradients,
+    gradients::{Gradients, UpdateShare},
     parameters::Parameter,
     values::{from_host, to_host, trainable_with_values, values},
 };
@@ -22,12 +22,13 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         }
         self.learning_what_is_asked(|trainer| {
             let Trainer { state, parameters, config, spent, .. } = trainer;
-            let loss = state.update_loss.clone();
-            let (gradients, loss, seconds) =
-                gradients.sum_over(loss, parameters, &config.group, &mut state.message)?;
-            state.update_loss = loss;
+            let (loss, correct) = (state.update_loss.clone(), state.correct.take());
+            let share = UpdateShare { gradients, loss, correct };
+            let (sum, seconds) = share.sum_over(parameters, &config.group, &mut state.message)?;
+            state.update_loss = sum.loss;
+            state.record.note_correct(sum.correct);
             spent.communication += seconds;
-            Ok(gradients)
+            Ok(sum.gradients)
         })
     }
 

@@ -6,7 +6,7 @@ use backend::{AutodiffBackend, device::refused_bytes};
 use burn::module::AutodiffModule;
 
 use crate::{
-    EndStatus, Event, Metrics, StepReport, TrainError, Trainer,
+    EndStatus, EpochReport, Event, Metrics, StepReport, TrainError, Trainer,
     parameters::{not_finite, sums},
     progress::{Interval, PhaseTimes},
     state::NotFinite,
@@ -19,6 +19,23 @@ pub const TUNING_UPDATES: u64 = 3;
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 
 impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
+    /// Generates text with `write` from `prompt`, to show the model's progress; to be called before the end
+    /// of an epoch, which reports it. After an interruption nothing is generated; one during validation
+    /// discards the text: the resumed run ends that epoch again.
+    pub fn show(&mut self, prompt: &str, write: impl FnOnce(&M::InnerModule) -> String) {
+        let is_heard = self.config.group.is_rank_zero() && self.observer.validates();
+        if self.stop.requested() || !is_heard {
+            return;
+        }
+        let clock_ran = self.stop_clock();
+        let text = write(&self.state.evaluated());
+        if clock_ran {
+            self.clock.start();
+        }
+        let (epoch, step) = (self.state.record.epochs_ended + 1, self.step_number());
+        self.shown.push(Event::Sample { epoch, step, prompt: prompt.to_owned(), text });
+    }
+
     pub(super) fn tell(&mut self, event: &Event) -> Result<(), TrainError> {
         self.observer.observe(event).map_err(TrainError::Observer)
     }
@@ -121,9 +138,9 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
     }
 
     /// Reads from the device what was summed there since the last call.
-    pub(super) fn read_losses(&mut self) -> Result<(), TrainError> {
+    pub(super) fn read_sums(&mut self) -> Result<(), TrainError> {
         self.check_finite()?;
-        self.state.read_losses();
+        self.state.read_sums();
         self.record_time();
         Ok(())
     }
@@ -145,7 +162,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
 
     /// Reports the log interval that ends with this step.
     pub(super) fn log(&mut self) -> Result<(), TrainError> {
-        self.read_losses()?;
+        self.read_sums()?;
         self.report_interval()
     }
 
@@ -169,6 +186,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
             epoch: record.epochs_begun(),
             step: record.step,
             loss: interval.mean_loss(),
+            accuracy: interval.accuracy(),
             learning_rate: record.learning_rate,
             gradient_norm,
             loss_scale,
@@ -185,10 +203,11 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         let now = self.clock.seconds();
         let record = &self.state.record;
         let interval = record.epoch;
-        let event = Event::Epoch {
+        let report = EpochReport {
             epoch: record.epochs_ended,
             step: record.step,
             train_loss: interval.mean_loss(),
+            train_accuracy: interval.accuracy(),
             last_loss: self.state.last_loss(),
             validation: record.validation.clone().map(Metrics::from),
             learning_rate: record.learning_rate,
@@ -196,7 +215,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
             validation_seconds,
             throughput: interval.throughput::<B>(now, self.config.work, &self.state.device()),
         };
-        self.tell(&event)
+        self.tell(&Event::Epoch(report))
     }
 
     /// Warns, after the first epoch, of settings that need a validation loss where there is none.

@@ -20,9 +20,9 @@ use serde_json::{Value, json};
 use store::{TensorFile, fault};
 use tempfile::TempDir;
 use training::{
-    CheckpointConfig, CheckpointStore, EndStatus, Event, Metrics, Observer, ObserverError,
-    OptimizerKind, ScheduleConfig, ScheduleKind, StepReport, Stop, TrainError, Trained, Trainer,
-    TrainerConfig, newest_step,
+    CheckpointConfig, CheckpointStore, EndStatus, EpochReport, Event, Metrics, Observer,
+    ObserverError, OptimizerKind, ScheduleConfig, ScheduleKind, StepReport, Stop, TrainError,
+    Trained, Trainer, TrainerConfig, newest_step,
 };
 
 use crate::common::{BATCH, LinearModel, Problem, Recorded, SAMPLES, ones, optimizer, settings};
@@ -68,15 +68,20 @@ impl Kept {
                 epoch,
                 step,
                 loss,
+                accuracy,
                 learning_rate,
                 gradient_norm,
                 loss_scale,
                 ..
             }) => Some(format!(
-                "{epoch} {step} {loss} {learning_rate} {gradient_norm} {loss_scale:?}"
+                "{epoch} {step} {loss} {accuracy:?} {learning_rate} {gradient_norm} {loss_scale:?}"
             )),
-            Event::Epoch { epoch, step, train_loss, last_loss, validation, .. } => {
-                Some(format!("{epoch} {step} {train_loss} {last_loss} {validation:?}"))
+            Event::Epoch(report) => {
+                let EpochReport { epoch, step, train_loss, train_accuracy, last_loss, .. } = report;
+                let validation = &report.validation;
+                Some(format!(
+                    "{epoch} {step} {train_loss} {train_accuracy:?} {last_loss} {validation:?}"
+                ))
             }
             Event::Sample { epoch, step, text, .. } => Some(format!("{epoch} {step} {text}")),
             _ => None,
@@ -160,7 +165,10 @@ fn run_validated(
                 features.clone().narrow(0, start, samples).matmul(trainer.model().weight.val())
                     + Tensor::from_inner(carried.clone() * 0.1)
                     + noise * 0.1;
-            let errors = outputs - targets.clone().narrow(0, start, samples);
+            let targets = targets.clone().narrow(0, start, samples);
+            let labels = targets.clone().greater_elem(0.0).int().flatten(0, 1);
+            trainer.count_correct(&outputs, &labels);
+            let errors = outputs - targets;
             let mean = errors.clone().inner().mean().reshape([1, 1]);
             let mut losses = errors.flatten::<1>(0, 1).square();
             if trainer.step_number() == 1 && scales {

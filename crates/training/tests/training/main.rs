@@ -8,6 +8,7 @@ mod longer_runs;
 mod mistakes;
 mod optimizers_equal_pytorch;
 mod parameters;
+mod predictions;
 mod refused_checkpoints;
 mod schedules_equal_pytorch;
 mod several_parameters;

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use training::{Event, Metrics, Monitor, OptimizerKind, RunLength, ScheduleConfig, ScheduleKind};
+use training::{
+    EpochReport, Event, Metrics, Monitor, OptimizerKind, RunLength, ScheduleConfig, ScheduleKind,
+};
 
 use crate::common::{BATCH, Problem, Recorder, optimizer, settings, train_validated};
 
@@ -112,7 +114,7 @@ fn plateau(base: f64, monitor: Monitor, values: &[f64]) -> Vec<f64> {
         .0
         .iter()
         .filter_map(|event| match event {
-            Event::Epoch { learning_rate, .. } => Some(*learning_rate),
+            Event::Epoch(EpochReport { learning_rate, .. }) => Some(*learning_rate),
             _ => None,
         })
         .collect()

@@ -8,8 +8,8 @@ use std::{
 use backend::{NAME, Part, Selected, device::Device, overrides};
 use burn::tensor::Tensor;
 use training::{
-    Best, EndStatus, Event, Metrics, Monitor, OptimizerKind, ScheduleConfig, ScheduleKind,
-    StepReport, Stop, TrainError, Trained, Trainer, TrainerConfig,
+    Best, EndStatus, EpochReport, Event, Metrics, Monitor, OptimizerKind, ScheduleConfig,
+    ScheduleKind, StepReport, Stop, TrainError, Trained, Trainer, TrainerConfig,
 };
 
 use crate::common::{
@@ -182,7 +182,7 @@ fn a_run_ends_after_max_steps_with_its_epoch_reported() {
         .0
         .iter()
         .filter_map(|event| match event {
-            Event::Epoch { epoch, step, .. } => Some((*epoch, *step)),
+            Event::Epoch(EpochReport { epoch, step, .. }) => Some((*epoch, *step)),
             _ => None,
         })
         .collect();
@@ -211,7 +211,7 @@ fn an_epoch_reports_the_mean_of_its_samples_and_its_last_batch() {
         .unwrap();
     let losses = recorder.losses();
     let epochs = recorder.0.iter().filter_map(|event| match event {
-        Event::Epoch { train_loss, last_loss, .. } => Some((*train_loss, *last_loss)),
+        Event::Epoch(EpochReport { train_loss, last_loss, .. }) => Some((*train_loss, *last_loss)),
         _ => None,
     });
     for ((train_loss, last_loss), steps) in epochs.zip(losses.chunks(2)) {
@@ -293,7 +293,9 @@ fn epochs_without_a_validation_neither_count_nor_repeat_the_last() {
         train_validated(&Problem::drawn(), settings, BATCH, &mut recorder, validate).unwrap();
     assert_eq!((trained.status, trained.epochs), (EndStatus::StoppedEarly, 5));
     let told = recorder.0.iter().filter_map(|event| match event {
-        Event::Epoch { validation, .. } => Some(validation.as_ref().map(|found| found["loss"])),
+        Event::Epoch(EpochReport { validation, .. }) => {
+            Some(validation.as_ref().map(|found| found["loss"]))
+        }
         _ => None,
     });
     assert_eq!(told.collect::<Vec<_>>(), [Some(1.0), None, Some(2.0), None, Some(3.0)]);

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     count::{counted, grouped},
-    preprocess::cell::{self, Cell, PLAIN_NUMBERS, is_padded},
+    preprocess::cell::{self, Cell, PLAIN_NUMBERS, is_padded, may_be_code},
     table::{MOST_CLASSES, MOST_INTEGER_CLASSES, may_be_classes, recur},
 };
 
@@ -72,8 +72,8 @@ pub(super) struct Summary {
     dress_seen: DressSeen,
     /// The first number with a unit, the unit, and how many numbers have that unit.
     with_unit: Option<(Place, String, u64)>,
-    /// The first number with a leading zero.
-    pub(super) first_padded: Option<Place>,
+    /// The first number that may be a code.
+    pub(super) first_code: Option<Place>,
     /// Names of the values, until they are too many; each with the form of all its cells, if that
     /// is a number with leading zeros.
     values: HashMap<String, Option<String>>,
@@ -140,8 +140,8 @@ impl Summary {
             }
         } else {
             self.numbers += 1;
-            if self.first_padded.is_none() && is_padded(text) {
-                self.first_padded = Some(Place::new(line, text));
+            if self.first_code.is_none() && may_be_code(text) {
+                self.first_code = Some(Place::new(line, text));
             }
         }
         if cell == Cell::NotFinite {

@@ -172,7 +172,8 @@ fn classes_keep_the_zeros_that_all_of_their_cells_have() {
     check(&["007", "001", "007", "010"], &["001", "007", "010"]);
     check(&["01", "1", "02", "00"], &["00", "1", "02"]);
     check(&["1.0", "0.0", "x"], &["0", "1", "x"]);
-    assert_eq!(summary(["7", "", "070", "08"]).first_padded.unwrap().line, 3);
+    assert_eq!(summary(["7", "", "070", "08"]).first_code.unwrap().line, 3);
+    assert_eq!(summary(["7", "123456789012345", "1234567890123456"]).first_code.unwrap().line, 3);
 }
 
 #[test]

@@ -158,7 +158,8 @@ impl InspectArguments {
     }
 
     fn sets(&self, key: &str) -> bool {
-        self.settings.iter().any(|set| SettingsLayer::set(set).key().as_deref() == Some(key))
+        let keys = |set: &String| SettingsLayer::set(set).keys();
+        self.settings.iter().flat_map(keys).any(|set| set == key)
     }
 
     /// Refuses what would have no effect.
@@ -176,8 +177,8 @@ impl InspectArguments {
             ("--sheet", self.sheet.is_some(), has_images),
         ];
         let is_read = |setting: &String| {
-            let key = SettingsLayer::set(setting).key();
-            key.is_none_or(|key| key.starts_with("data.") || key == "model.embedding")
+            let mut keys = SettingsLayer::set(setting).keys().into_iter();
+            keys.all(|key| key.starts_with("data.") || key == "model.embedding")
         };
         let twice = [
             ("data.source", true),

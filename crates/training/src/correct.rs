@@ -1,0 +1,58 @@
+//! The count of correct predictions, from which the training accuracy is computed.
+
+use backend::{Backend, functional::correct_count};
+use burn::tensor::{ElementConversion, Int, Tensor};
+use serde::{Deserialize, Serialize};
+
+/// How many predictions were correct, of those that were counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Correct {
+    pub(crate) correct: f64,
+    pub(crate) of: u64,
+}
+
+impl std::ops::AddAssign for Correct {
+    fn add_assign(&mut self, other: Self) {
+        self.correct += other.correct;
+        self.of += other.of;
+    }
+}
+
+/// The same, counted on the device.
+pub(crate) struct CorrectOnDevice<B: Backend> {
+    correct: Tensor<B, 1>,
+    of: u64,
+}
+
+impl<B: Backend> CorrectOnDevice<B> {
+    pub(crate) fn new(Correct { correct, of }: Correct, device: &B::Device) -> Self {
+        Self { correct: Tensor::from_floats([correct as f32], device), of }
+    }
+
+    /// Counts the predictions of a batch.
+    ///
+    /// - `logits`: `[batch, classes]`
+    /// - `targets`: `[batch]`
+    pub(crate) fn count(&mut self, logits: Tensor<B, 2>, targets: Tensor<B, 1, Int>) {
+        let [batch] = targets.dims();
+        self.correct = correct_count(logits, targets, self.correct.clone());
+        self.of += batch as u64;
+    }
+
+    /// What was counted so far; waits for the device.
+    pub(crate) fn read(&self) -> Correct {
+        match self.of {
+            0 => Correct::default(),
+            of => Correct { correct: self.correct.clone().into_scalar().elem(), of },
+        }
+    }
+
+    /// [`read`](Self::read), and begins anew.
+    pub(crate) fn take(&mut self) -> Correct {
+        let counted = self.read();
+        if self.of > 0 {
+            *self = Self { correct: self.correct.zeros_like(), of: 0 };
+        }
+        counted
+    }
+}
