@@ -99,6 +99,7 @@ impl Check for Model {
         if self.weights == "none" {
             let pretrained = if small { "shipped" } else { "imagenet" };
             checker.only_with("model.weights", pretrained, &tuning);
+            checker.only_with("model.weights", pretrained, &["model.most_kept"]);
             return;
         }
         // Pixels are brought to what the weights were trained on.

@@ -1,6 +1,9 @@
 //! Where a run ran: `environment.json`.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use serde::{Deserialize, Serialize};
 
@@ -34,6 +37,9 @@ pub(crate) struct Environment {
     pub(crate) device: String,
     #[serde(flatten)]
     pub(crate) data: Option<DataHashes>,
+    /// Hashes of what else the result depends on, such as `its initial weights`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) fingerprints: BTreeMap<String, String>,
     ranks: Option<usize>,
     threads: Option<usize>,
     operating_system: String,
@@ -60,6 +66,7 @@ impl Environment {
             backend: backend::NAME.to_owned(),
             device: device.to_owned(),
             data: Some(data.clone()),
+            fingerprints: BTreeMap::new(),
             ranks: Some(ranks),
             threads: Some(backend::device::threads()),
             operating_system: std::env::consts::OS.to_owned(),

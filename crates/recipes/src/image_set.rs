@@ -117,6 +117,11 @@ impl ImageSet {
         self.train.classes()
     }
 
+    /// How many images are held out to validate and to test on, if any are.
+    pub(crate) fn held_out(&self) -> [Option<usize>; 2] {
+        [&self.validation, &self.test].map(|split| split.as_ref().map(|split| split.labels().len()))
+    }
+
     /// The number of images in all splits.
     pub(crate) fn samples(&self) -> usize {
         self.splits().map(|split| split.labels().len()).sum()
@@ -142,7 +147,7 @@ impl<Model: Initialised> ImageConfig<Model> {
         let architecture = network(&self, shape, classes.len())?;
         refuse_shared(&images.shared)?;
         let mut notes = images.notes.clone();
-        notes.extend(self.notes(&*images.train, images.validation.is_some()));
+        notes.extend(self.notes(&*images.train, images.held_out()));
         if let Some(weights) = weights {
             weights.check(&architecture, classes)?;
             notes.extend(weights.note(classes));

@@ -196,6 +196,21 @@ pub(crate) fn refuse_others(run: &Path, settings: &[SettingsLayer]) -> Result<()
     ))
 }
 
+/// The weights that a run began with, as a setting in place of those that its settings name, if these are
+/// others by now or gone.
+///
+/// - `settings`: of the run
+pub(crate) fn kept_instead(run: &Path, settings: &[SettingsLayer]) -> Option<SettingsLayer> {
+    let kept = run.join(INITIAL);
+    let named = last_named(settings, WEIGHTS).filter(|_| kept.is_file())?;
+    let read = |path: &Path| {
+        let file = WeightsFile::read(path, |_| true).ok()?;
+        Some(fingerprint(&file))
+    };
+    let are_same = read(&named).is_some_and(|named| read(&kept) == Some(named));
+    (!are_same).then(|| SettingsLayer::path(run, WEIGHTS, &kept.display().to_string()))
+}
+
 /// A hash of all weights of a file.
 fn fingerprint(file: &WeightsFile) -> String {
     weights::fingerprint(&file.tensors)

@@ -33,6 +33,7 @@ mod weights_file;
 mod cache_folder;
 mod class_weights;
 pub mod config;
+mod data_notes;
 #[cfg(feature = "download")]
 mod download;
 mod environment;

@@ -18,7 +18,9 @@ use crate::{
     ExitCode, Failure, Start, Summary,
     class_weights::ClassWeights,
     config::{self, Check, Checker, Config, Monitored, Source, TableData, check_dropout},
+    data_notes::{leave_out_on_columns, note_on_sizes},
     environment::DataHashes,
+    numbers::counted,
     plan::{FrozenLayers, Outline, Plan},
     registry::{self, Recipe},
     table_evaluation::{TableEvaluation, table_losses},
@@ -73,7 +75,8 @@ fn train<B: AutodiffBackend>(
     start.keep_apart(&splits.shared)?;
     let source = config.data.source_hash().map_err(Failure::user_data)?;
     let data = DataHashes { samples: splits.fingerprint(), source };
-    let TableSplits { train, validation, test, preprocessing, mut notes, skipped, .. } = splits;
+    let mut notes = notes_on_rows(&config.data, &splits);
+    let TableSplits { train, validation, test, preprocessing, skipped, .. } = splits;
     let (labels, classes) = (train.targets.labels(), preprocessing.target.classes());
     refuse_classes_of_values(&config, &preprocessing)?;
     notes.extend(notes_on_settings(&config, &preprocessing, labels, validation.is_some()));
@@ -120,6 +123,21 @@ fn train<B: AutodiffBackend>(
     let trained = trainer.finish()?;
     let test = test.map(|split| split.measure(&trained.model)).transpose()?;
     run.finish(trained, &description, test)
+}
+
+/// What the user should know of the rows, a sentence each.
+fn notes_on_rows(data: &TableData, splits: &TableSplits) -> Vec<String> {
+    let mut notes = splits.notes.clone();
+    let left_out = leave_out_on_columns(&mut notes);
+    if left_out > 0 {
+        let more = counted(left_out, "note");
+        notes.push(format!("and {more} more on columns; `recipes data inspect csv` has them all"));
+    }
+    if data.source != Source::Synthetic {
+        let sizes = [&splits.validation, &splits.test].map(|split| split.as_ref().map(Table::rows));
+        notes.push(note_on_sizes("row", splits.train.rows(), sizes));
+    }
+    notes
 }
 
 /// What the user should know of the settings for these rows, a sentence each.
@@ -181,7 +199,7 @@ fn plan(config: Config<TableData, Model>) -> Result<Plan, Failure> {
     let splits = read(&config)?;
     refuse_shared(&splits.shared)?;
     refuse_classes_of_values(&config, &splits.preprocessing)?;
-    let mut notes = splits.notes;
+    let mut notes = notes_on_rows(&config.data, &splits);
     let (labels, validates) = (splits.train.targets.labels(), splits.validation.is_some());
     notes.extend(notes_on_settings(&config, &splits.preprocessing, labels, validates));
     let network = network(&config.model, &splits.preprocessing);

@@ -1,9 +1,15 @@
 //! Numbers as people read them.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    fmt::{Display, LowerExp},
+};
 
 pub(crate) use data::count::{counted, grouped};
 use training::Metrics;
+
+/// Smaller numbers have an exponent in CSV, as they do in JSON.
+const LEAST_DECIMAL: f64 = 1e-5;
 
 /// Of values that lie close together, this many digits of their deviation are shown.
 const DIGITS_OF_DEVIATION: f64 = 4.0;
@@ -116,6 +122,12 @@ pub(crate) fn of_training(loss: f64, accuracy: Option<f64>) -> Metrics {
 pub(crate) fn listed(metrics: &Metrics) -> String {
     let told = |(name, value): (&str, f64)| format!("{name} {}", measure(name, value));
     ordered(metrics).into_iter().map(told).collect::<Vec<_>>().join(", ")
+}
+
+/// A number in as few digits as determine it, with an exponent instead of many zeros.
+pub(crate) fn shortest<N: Into<f64> + Display + LowerExp + Copy>(number: N) -> String {
+    let size = number.into().abs();
+    if size > 0.0 && size < LEAST_DECIMAL { format!("{number:e}") } else { number.to_string() }
 }
 
 /// A speed, of which a slow one has a decimal: `652,000`, `0.4`.

@@ -53,9 +53,10 @@ fn odd_updates(config: &TrainerConfig, precision: Precision) -> Vec<String> {
     let is_adaptive = optimizer.kind != OptimizerKind::Sgd;
     let rate = optimizer.learning_rate;
     if is_adaptive && rate >= HIGH_FOR_ADAPTIVE && config.schedule.kind != ScheduleKind::Range {
+        let usual = if rate <= 1.0 { "which is usual for \"sgd\"" } else { "which is high" };
         notes.push(format!(
-            "`optimizer.learning_rate` is {rate}, which is usual for \"sgd\"; the other optimizers mostly \
-             learn with 1e-4 to 1e-2"
+            "`optimizer.learning_rate` is {rate:?}, {usual}; optimizers other than \"sgd\" mostly learn \
+             with 1e-4 to 1e-2"
         ));
     }
     if optimizer.kind == OptimizerKind::AdamW && optimizer.weight_decay == 0.0 {

@@ -10,7 +10,7 @@ use data::image_folder::training_folder;
 
 use crate::{
     ExitCode, Failure,
-    config::SettingsLayer,
+    config::{Problem, SettingsLayer},
     environment::Environment,
     record::config_of,
     run_directory::{CONFIG, ENVIRONMENT, INITIAL},
@@ -66,7 +66,9 @@ pub(crate) fn or_moved(run: &Path, failure: Failure) -> Failure {
         return failure;
     }
     if let Some((_, there)) = same_name(run) {
-        return failure.or(&there);
+        let said =
+            |problem: &Problem| problem.help.as_ref().is_some_and(|help| help.contains(&there));
+        return if failure.problems.iter().any(said) { failure } else { failure.or(&there) };
     }
     let layers = settings(run).unwrap_or_default();
     let is_kept = |key: &str| key == WEIGHTS && run.join(INITIAL).is_file();
@@ -100,16 +102,20 @@ fn same_name(run: &Path) -> Option<(PathBuf, String)> {
     let config = document(run, &config_of(run).ok()?);
     let last_in = last_in(run)?;
     let place = |path: &Path| fs::canonicalize(path).ok();
-    let here = named(&config, DATA).filter(|path| path.is_relative())?;
-    let there = last_in.join(&here);
-    (place(&here)? != place(&there)? && !is_copy(&here, &there).unwrap_or(false)).then(|| {
-        let help = format!(
-            "the run was last trained in `{}`, where `{}` is as well: give the command there",
-            last_in.display(),
-            here.display()
-        );
-        (here, help)
-    })
+    let of_data = PATHS.iter().filter(|key| key.starts_with("data."));
+    let mut named = of_data.filter_map(|key| named(&config, key)).filter(|path| path.is_relative());
+    let here = named.find(|here| {
+        let there = last_in.join(here);
+        let [here_is, there_is] = [here, &there].map(|path| place(path));
+        let both = here_is.is_some() && there_is.is_some();
+        both && here_is != there_is && !is_copy(here, &there).unwrap_or(false)
+    })?;
+    let help = format!(
+        "the run was last trained in `{}`, where `{}` is as well: give the command there",
+        last_in.display(),
+        here.display()
+    );
+    Some((here, help))
 }
 
 /// Whether a run was trained on these data: they are where its own are, or its folder's training split, or

@@ -385,7 +385,7 @@ mod tests {
         };
         let test = test(course);
         assert!(!test.broke_out && test.points.len() == 120);
-        assert_eq!(test.points.iter().filter(|point| point.loss > 100.0).count(), 3);
+        assert!(test.points.iter().any(|point| point.loss > 100.0));
         assert!(test.points.iter().all(|point| point.smoothed < 2.1));
         assert!(near(test.steepest, -3.0), "{:?}", test.steepest);
     }

@@ -143,7 +143,8 @@ impl Run<'_> {
         let Some(weights) = weights else { return };
         self.notes.extend(weights.note_on_division(&self.data));
         self.record_fingerprint("its initial weights", weights.hash());
-        if let Some(files) = self.files.as_mut().filter(|_| !self.start.resumes) {
+        if let Some(files) = self.files.as_mut().filter(|_| self.start.initial_weights().is_none())
+        {
             files.keep_initial(weights.file());
         }
     }
@@ -193,6 +194,9 @@ impl Run<'_> {
         let of_sample = self.frozen.training_multiply_adds(&layers);
         let losses = architecture.losses_of_a_sample(sample) as f64;
         let mut fingerprints = self.fingerprints.clone();
+        if let Some(files) = &mut self.files {
+            files.record_fingerprints(fingerprints.clone());
+        }
         fingerprints.insert("its data".to_owned(), self.data.samples.clone());
         TrainerConfig {
             fingerprints,

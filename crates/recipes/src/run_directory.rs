@@ -1,6 +1,7 @@
 //! The files of a run.
 
 use std::{
+    collections::BTreeMap,
     error::Error,
     fs::{self, File},
     io, mem,
@@ -161,6 +162,11 @@ impl RunDirectory {
 
     fn metrics_path(&self) -> PathBuf {
         self.path.join(METRICS)
+    }
+
+    /// Records hashes of what the result depends on besides the settings and the data.
+    pub(crate) fn record_fingerprints(&mut self, fingerprints: BTreeMap<String, String>) {
+        self.environment.fingerprints = fingerprints;
     }
 
     /// Has a run that begins keep the weights that it begins with.

@@ -19,7 +19,9 @@ fn quoted_on_windows(word: &str) -> String {
     if is_plain(word, r"_-./\:=+") {
         return word.to_owned();
     }
-    format!("\"{}\"", word.replace('"', r#"\""#))
+    // Before the closing quote a backslash would take it for a letter.
+    let slashes = word.len() - word.trim_end_matches('\\').len();
+    format!("\"{}{}\"", word.replace('"', r#"\""#), r"\".repeat(slashes))
 }
 
 /// Whether a word has only letters, digits and such `others`.
@@ -58,6 +60,7 @@ mod tests {
         assert_eq!(quoted_path(Path::new("-x")), "./-x");
         assert_eq!(quoted_on_windows(r"C:\runs\für-1"), r"C:\runs\für-1");
         assert_eq!(quoted_on_windows(r"my runs\a"), r#""my runs\a""#);
+        assert_eq!(quoted_on_windows(r"my runs\"), r#""my runs\\""#);
         assert_eq!(quoted_on_windows("a,b"), r#""a,b""#);
         assert_eq!(quoted_on_windows(""), r#""""#);
     }

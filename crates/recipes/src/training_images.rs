@@ -63,8 +63,9 @@ impl<B: AutodiffBackend> TrainingImages<B> {
             Some(own) => own,
             None => start.do_first(|progress| images.preprocessing(data, progress))?,
         };
+        let held_out = images.held_out();
         let ImageSet { hashes, mut notes, skipped, .. } = images;
-        notes.extend(config.notes(&*images.train, images.validation.is_some()));
+        notes.extend(config.notes(&*images.train, held_out));
         notes.extend(weights.as_ref().and_then(|weights| weights.note(&classes)));
         notes.extend(normalised);
         let loss = ImageLoss::new(config, &*images.train, device);

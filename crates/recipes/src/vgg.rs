@@ -158,7 +158,7 @@ impl Transfer {
         notes: &mut Vec<String>,
     ) -> Self {
         let ImageConfig { data, augment, model: settings, .. } = config;
-        notes.extend(config.notes(&*images.train, images.validation.is_some()));
+        notes.extend(config.notes(&*images.train, images.held_out()));
         let sample = [backbone.channels, backbone.size, backbone.size];
         let frozen_blocks = settings.frozen_blocks(&backbone);
         let head = settings.head(&backbone, images.classes().len());

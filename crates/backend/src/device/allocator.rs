@@ -43,11 +43,20 @@ pub struct OutOfMemory {
 
 impl fmt::Display for OutOfMemory {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [held, more] = [self.held, self.asked].map(|bytes| bytes as f64 / 1e9);
-        write!(
-            f,
-            "out of memory: the program holds {held:.1} GB, and {more:.1} GB more are not available"
-        )
+        let [held, more] = [self.held, self.asked].map(Size);
+        write!(f, "out of memory: the program holds {held}, and {more} more are not available")
+    }
+}
+
+/// Bytes, written without an allocation.
+struct Size(usize);
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 as f64 {
+            bytes if bytes < 99.5e6 => write!(f, "{:.1} MB", bytes / 1e6),
+            bytes => write!(f, "{:.1} GB", bytes / 1e9),
+        }
     }
 }
 

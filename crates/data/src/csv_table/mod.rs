@@ -28,6 +28,7 @@ mod target;
 // From the numbers to the samples.
 mod apply;
 mod fit;
+mod notes;
 
 use std::{path::PathBuf, slice};
 
@@ -73,7 +74,7 @@ pub fn read_csv(options: &CsvOptions, seed: u64) -> Result<TableSplits, DataErro
         return Err(CsvError::NoFeatures { path, target, dropped: preprocessing.dropped() }.into());
     }
     let mut notes: Vec<String> = shared.iter().map(Shared::note).collect();
-    notes.extend(fit::notes(&schema, &preprocessing, options));
+    notes.extend(notes::notes(&schema, &preprocessing, options));
     notes.extend(options.group.as_ref().and_then(|group| records.note_on_groups(group)));
     let mut skipped = schema.unlabelled_rows.len();
     let mut other = |path: &PathBuf| {

@@ -196,6 +196,39 @@ fn is_time(text: &str) -> bool {
         && parts.next().is_none()
 }
 
+/// Dates and times, and whether they are in order.
+#[derive(Debug, Default, Clone)]
+pub(super) struct Dates {
+    pub(super) count: u64,
+    last: String,
+    /// Whether one was later than the one above it.
+    rises: bool,
+    /// Whether one was earlier, or has no order that its text tells.
+    falls: bool,
+}
+
+impl Dates {
+    /// Takes the next text.
+    pub(super) fn add(&mut self, text: &str) {
+        if !is_date_or_time(text) {
+            return;
+        }
+        self.count += 1;
+        // With the year first, and then a month of two digits, the order of the texts is that of the dates.
+        let [year, month] = [text.get(..4), text.get(5..7)];
+        let are_digits =
+            |part: Option<&str>| part.is_some_and(|part| part.bytes().all(|b| b.is_ascii_digit()));
+        self.falls |= !(are_digits(year) && are_digits(month)) || text < self.last.as_str();
+        self.rises |= self.count > 1 && text > self.last.as_str();
+        text.clone_into(&mut self.last);
+    }
+
+    /// Whether none is earlier than the one above it, and not all are the same.
+    pub(super) fn are_in_order(&self) -> bool {
+        self.rises && !self.falls
+    }
+}
+
 /// Whether a text is a time, or begins with a date: 2024-01-31, 31.1.2024, 01/31/24.
 pub(super) fn is_date_or_time(text: &str) -> bool {
     is_time(text) || begins_with_date(text)
@@ -225,6 +258,21 @@ mod tests {
         for text in ["10.3.0", "1:2:3:4", "10:", "a:b", "100:30", "", "10"] {
             assert!(!is_date_or_time(text), "{text}");
         }
+    }
+
+    #[test]
+    fn dates_in_order_are_noticed() {
+        let in_order = |texts: &[&str]| {
+            let mut dates = Dates::default();
+            texts.iter().for_each(|text| dates.add(text));
+            dates.are_in_order()
+        };
+        assert!(in_order(&["2023-12-31", "2024-01-01", "2024-01-01 10:00", "2024-02-01"]));
+        assert!(!in_order(&["2023-12-31", "2024-01-01", "2023-12-31"]));
+        assert!(!in_order(&["2023-12-31", "2023-12-31"]));
+        assert!(!in_order(&["30.1.2024", "31.1.2024"]), "the text does not tell");
+        assert!(!in_order(&["2024/1/9", "2024/1/10"]), "nor here");
+        assert!(!in_order(&[]));
     }
 
     #[test]

@@ -45,6 +45,8 @@ pub(super) struct ColumnSchema {
     pub(super) missing: u64,
     /// Whether the column only numbers the rows.
     pub(super) counts_rows: bool,
+    /// Whether it dates the rows, and these are in order.
+    pub(super) has_dates_in_order: bool,
     /// Whether it is used though its name says that it tells rows apart.
     pub(super) has_recurring_identifiers: bool,
     /// Why its categories look like numbers, unless the user chose categories.
@@ -166,6 +168,7 @@ fn column_schemas(
             kind,
             missing: summary.missing,
             counts_rows: summary.is_counter(),
+            has_dates_in_order: summary.has_dates_in_order(),
             has_recurring_identifiers: false,
             unread_numbers: summary.note_on_unread().filter(|_| inferred(name)),
             code: summary.first_code.clone().filter(|_| inferred(name)),

@@ -26,6 +26,9 @@ impl DataError {
                 "write the whole path: a shell replaces `~`, and only at the beginning of a word"
                     .into()
             }
+            Self::NotFound { path } if is_address(path) => {
+                "download it, and name the file: `curl -LO ADDRESS`, for example".into()
+            }
             Self::NotFound { .. } => {
                 "check the path; a relative one starts at the current directory".into()
             }
@@ -110,6 +113,12 @@ fn shared_help(shared: &Shared) -> String {
         true => format!("name other samples, or leave {second} out{hold_out}"),
         false => format!("put other samples into {second}, or remove it{hold_out}"),
     }
+}
+
+/// Whether a path is the address of something on the network.
+fn is_address(path: &Path) -> bool {
+    let schemes = ["http:", "https:", "ftp:", "s3:", "gs:"];
+    path.to_str().is_some_and(|path| schemes.iter().any(|scheme| path.starts_with(scheme)))
 }
 
 /// Whether there are NumPy's arrays in a folder.

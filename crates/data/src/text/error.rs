@@ -133,7 +133,7 @@ impl TextError {
             }
             Self::TooShortForStreams { .. } => {
                 "use a longer text, or train with a smaller `training.batch_size` or \
-                 `data.sequence_length`, or on a larger `data.fraction`"
+                 `data.sequence_length`, or, if it is below 1, a larger `data.fraction`"
                     .into()
             }
             Self::TooShortToDivide { .. } => {

@@ -60,6 +60,26 @@ fn the_last_rows_are_held_out_where_rows_are_in_the_order_of_time() {
     assert!(lines.iter().copied().eq(50..62), "{lines:?}");
 }
 
+/// Random rows among others of the same days would be told from these.
+#[test]
+fn rows_that_are_in_the_order_of_time_are_noticed() {
+    let row =
+        |i: usize| format!("2024-{:02}-{:02},{}.5,{}\n", 1 + i / 28, 1 + i % 28, i * 7 % 56, i % 2);
+    let rows: Vec<String> = (0..56).map(row).collect();
+    let told = |rows: &[String], hold_out| {
+        let text = format!("day,x,y\n{}", rows.concat());
+        let (_folder, result) = read(&[("a.csv", text.as_bytes())], |_, options| {
+            (options.validation, options.hold_out) = (0.2, hold_out);
+        });
+        let notes = result.unwrap().notes;
+        notes.iter().any(|note| note.starts_with("the rows are in the order of `day`, and random"))
+    };
+    assert!(told(&rows, HoldOut::Random) && !told(&rows, HoldOut::Last));
+    let mut shuffled = rows;
+    shuffled.swap(3, 40);
+    assert!(!told(&shuffled, HoldOut::Random));
+}
+
 #[test]
 fn a_class_that_is_held_out_alone_is_told() {
     let row =

@@ -110,7 +110,9 @@ pub(super) fn run(arguments: &ExportArguments, output: &Output) -> Result<(), Fa
 
 /// Refuses to replace the weights that a run rests on, which may be rounded here, or those of another.
 fn refuse_files_of_runs(file: &Path) -> Result<(), Failure> {
-    let is_own = [MODEL, INITIAL].iter().any(|name| file.file_name() == Some(name.as_ref()));
+    // Many file systems take `Model.safetensors` for the same.
+    let name = file.file_name().unwrap_or_default();
+    let is_own = [MODEL, INITIAL].iter().any(|own| name.eq_ignore_ascii_case(own));
     if !is_own || !file.with_file_name(CONFIG).exists() {
         return Ok(());
     }

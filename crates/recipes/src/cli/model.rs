@@ -10,7 +10,7 @@ use crate::{
     ExitCode, Failure,
     record::{Record, Standing},
     report::stable,
-    run_directory::{CHECKPOINTS, CONFIG, MODEL, SUMMARY},
+    run_directory::{CHECKPOINTS, CONFIG, MODEL, SUMMARY, is_in_use},
     settings::{or_end_it, rewrite},
     shell::command,
 };
@@ -25,11 +25,14 @@ pub(super) fn model_of(run: &Path) -> Result<PathBuf, Failure> {
     if is_run && !run.join(SUMMARY).exists() {
         let newest = newest_step(&run.join(CHECKPOINTS));
         let newest = newest.map(|step| format!("; its newest checkpoint is of step {step}"));
+        let newest = newest.unwrap_or_default();
+        let (is, to_go_on) = match is_in_use(run) {
+            true => ("being trained", String::new()),
+            false => ("not finished", format!("; to go on: {}", command("resume", run))),
+        };
         print_note(&format!(
-            "the run `{}` is not finished: this is its model from when it last stopped{}; to go on: {}",
+            "the run `{}` is {is}: this is its model from when it last stopped{newest}{to_go_on}",
             run.display(),
-            newest.unwrap_or_default(),
-            command("resume", run)
         ));
     }
     Ok(path)

@@ -1,9 +1,6 @@
 //! How predictions are printed: as text, CSV or JSON.
 
-use std::{
-    collections::HashMap,
-    fmt::{Display, LowerExp},
-};
+use std::collections::HashMap;
 
 use inference::{Prediction, Probability};
 use serde::Serialize;
@@ -11,7 +8,7 @@ use serde::Serialize;
 use crate::{
     ExitCode, Failure,
     cli::output::{self, Output},
-    numbers::{percent, told_apart},
+    numbers::{percent, shortest, told_apart},
 };
 
 /// A line of the result.
@@ -34,9 +31,6 @@ const INPUT: &str = "input";
 
 /// The digits shown of a predicted value; more where values lie close together.
 const DIGITS: usize = 6;
-
-/// Smaller numbers have an exponent in CSV, as they do in JSON.
-const LEAST_DECIMAL: f64 = 1e-5;
 
 /// Lines are printed once this many bytes have gathered.
 const BUFFERED_BYTES: usize = 1 << 16;
@@ -178,25 +172,20 @@ fn apart(column: String, keep: &[String]) -> String {
 /// The cells of these columns, or the class and the probability of each of `classes`.
 fn cells(line: &Line<'_>, classes: &[String]) -> (String, Vec<String>) {
     match line {
-        Line::Value { input, value } => (input.clone(), vec![cell(*value)]),
+        Line::Value { input, value } => (input.clone(), vec![shortest(*value)]),
         Line::Class { input, class, top, .. } if !classes.is_empty() => {
             let of: HashMap<&str, f32> =
                 top.iter().map(|named| (named.class, named.probability)).collect();
-            let probabilities = classes.iter().map(|class| cell(of[class.as_str()]));
+            let probabilities = classes.iter().map(|class| shortest(of[class.as_str()]));
             let cells = [(*class).to_owned()].into_iter().chain(probabilities);
             (input.clone(), cells.collect())
         }
         Line::Class { input, top, .. } => {
-            let of = |named: &Probability<'_>| [named.class.to_owned(), cell(named.probability)];
+            let of =
+                |named: &Probability<'_>| [named.class.to_owned(), shortest(named.probability)];
             (input.clone(), top.iter().flat_map(of).collect())
         }
     }
-}
-
-/// A number in as few digits as determine it, with an exponent instead of many zeros.
-fn cell<N: Into<f64> + Display + LowerExp + Copy>(number: N) -> String {
-    let size = number.into().abs();
-    if size > 0.0 && size < LEAST_DECIMAL { format!("{number:e}") } else { number.to_string() }
 }
 
 /// A line of text, also where a file's name or a class has several.
@@ -244,12 +233,12 @@ mod tests {
     fn tiny_numbers_have_an_exponent_in_csv() {
         let tiny = 3.569_004_6e-35_f32;
         assert_eq!(
-            [tiny, 1.5e-45, 0.25, 0.0, 1.0].map(cell),
+            [tiny, 1.5e-45, 0.25, 0.0, 1.0].map(shortest),
             ["3.5690046e-35", "1e-45", "0.25", "0", "1"]
         );
-        assert_eq!(cell(tiny).parse(), Ok(tiny));
+        assert_eq!(shortest(tiny).parse(), Ok(tiny));
         assert_eq!(
-            [0.000_012_5, -2.5e-7, 1234.5].map(cell::<f64>),
+            [0.000_012_5, -2.5e-7, 1234.5].map(shortest::<f64>),
             ["0.0000125", "-2.5e-7", "1234.5"]
         );
     }

@@ -23,6 +23,7 @@ use crate::{
     ExitCode, Failure, Start, Summary,
     config::SettingsLayer,
     console::{Console, ProgressMode},
+    initial_weights::kept_instead,
     numbers::{counted, duration, listed, rate},
     paths,
     record::Record,
@@ -189,12 +190,16 @@ pub(super) fn recipe_and_layers(
     Ok((recipe, file.into_iter().chain(moved).chain(SettingsLayer::sets(settings)).collect()))
 }
 
-/// Where a configuration is that of a run, the paths that lead to its files from here.
+/// Where a configuration is that of a run, the paths that lead to its files from here, and to the weights that
+/// it began with.
 fn of_run(named: &Path, file: &SettingsLayer) -> Vec<SettingsLayer> {
-    match named.parent().filter(|_| named.ends_with(CONFIG)) {
-        Some(run) => paths::layers(run, &paths::moved(run, file)),
-        None => Vec::new(),
-    }
+    let Some(run) = named.parent().filter(|_| named.ends_with(CONFIG)) else {
+        return Vec::new();
+    };
+    let mut settings = vec![file.clone()];
+    settings.extend(paths::layers(run, &paths::moved(run, file)));
+    settings.extend(kept_instead(run, &settings));
+    settings.split_off(1)
 }
 
 /// Refuses a run directory, where the user may have meant its configuration.

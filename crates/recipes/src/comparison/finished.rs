@@ -23,12 +23,21 @@ const SEED: &str = "training.seed";
 /// The key of what is no setting, but tells runs apart as one does.
 const EARLIER_LENGTH: &str = "earlier length";
 
+/// Whether neither a result nor a speed depends on a setting: it is about what a run writes.
+fn is_without_effect(key: &str) -> bool {
+    key.starts_with("checkpoint.")
+        || ["output.tensorboard", "output.log_every_steps", "data.cache"].contains(&key)
+}
+
+/// Digits of a hash that tell weights apart.
+const SHORT: usize = 12;
+
 /// A run with its results.
 pub(super) struct Finished {
     pub(super) record: Record,
     pub(super) summary: Summary,
     /// Without the seed and what its source ignores; with the device, the backend, the number of ranks,
-    /// and the earlier lengths that its learning rates followed. Paths are those from here.
+    /// the weights that it began with, and the earlier lengths that its learning rates followed. Paths are those from here.
     pub(super) settings: BTreeMap<String, Value>,
 }
 
@@ -40,6 +49,7 @@ impl Finished {
         settings.remove(SEED);
         settings.retain(|_, value| !value.is_null() && value != ""); // the empty string unsets a key
         remove_ignored(&mut settings);
+        settings.retain(|key, _| !is_without_effect(key));
         for key in PATHS {
             if let Some(Value::String(path)) = settings.get_mut(key)
                 && names_a_file(key, path)
@@ -48,6 +58,11 @@ impl Finished {
             }
         }
         settings.insert("device".to_owned(), json!(summary.device));
+        for weights in ["initial weights", "frozen weights"] {
+            if let Some(hash) = record.environment.fingerprints.get(&format!("its {weights}")) {
+                settings.insert(weights.to_owned(), json!(&hash[..SHORT.min(hash.len())]));
+            }
+        }
         settings.insert("backend".to_owned(), json!(summary.backend));
         settings.insert("ranks".to_owned(), json!(summary.ranks));
         if let Some(lengths) = record.followed_lengths() {

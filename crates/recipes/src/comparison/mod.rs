@@ -23,7 +23,6 @@ use crate::{
     numbers::in_words,
     record::{Record, Standing},
     report::{overlaid, pieces},
-    run_directory::CONFIG,
     settings::shown,
     shell::command,
 };
@@ -64,9 +63,7 @@ impl Runs {
                     None => left_out.push(unfinished(&record)),
                 },
                 // `runs/*` may name anything.
-                Err(failure) if directory.exists() && !directory.join(CONFIG).is_file() => {
-                    no_runs.push(failure);
-                }
+                Err(failure) if directory.exists() => no_runs.push(failure),
                 Err(failure) => return Err(failure),
             }
         }

@@ -275,7 +275,7 @@ fn assignment<'a>(
 ) -> Result<(Vec<String>, &'a str), Problem> {
     let wrong =
         |what: &str, help: &str| Err(Problem::new(format!("{what}, in {place}")).with_help(help));
-    let Some((key, value)) = argument.split_once('=') else {
+    let Some((key, _)) = argument.split_once('=') else {
         return wrong("`=` is missing", &format!("write {form}"));
     };
     if key.trim().is_empty() {
@@ -290,10 +290,13 @@ fn assignment<'a>(
             "a key consists of letters, digits, `_` and `-`, with dots between tables; \
              quote other names: `data.columns.\"my column\"`",
         ),
-        Some((path, _)) if path == ["recipe"] => wrong(
-            "`recipe` cannot be set",
-            &format!("name the recipe instead: `recipes train {}`", value.trim()),
-        ),
+        Some((path, value)) if path == ["recipe"] => {
+            let named = if value.is_empty() { "RECIPE" } else { value };
+            wrong(
+                "`recipe` cannot be set",
+                &format!("name the recipe instead: `recipes train {named}`"),
+            )
+        }
         Some(assignment) => Ok(assignment),
     }
 }

@@ -23,7 +23,7 @@ impl fmt::Display for Origin {
     }
 }
 
-/// A value with its place. Two nodes are equal if their values are, `0` and `0.0` among them.
+/// A value with its place. Two nodes are equal if their values are, `0` and `0.0` among them, and two NaN.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
     pub(super) value: Value,
@@ -52,6 +52,7 @@ impl PartialEq for Node {
         match (&self.value, &other.value) {
             (Value::Integer(integer), Value::Float(float))
             | (Value::Float(float), Value::Integer(integer)) => *integer as f64 == *float,
+            (Value::Float(one), Value::Float(other)) if one.is_nan() => other.is_nan(),
             (one, other) => one == other,
         }
     }

@@ -23,7 +23,7 @@ use crate::{
     config::{Check, Checker, Problems, SettingsLayer},
     environment::Environment,
     image_set::Progress,
-    paths::{self, of_same_name, or_moved, trained_on},
+    paths::{self, last_named, of_same_name, or_moved, trained_on},
     record,
     registry::{self, Recipe},
     run_directory::ENVIRONMENT,
@@ -201,7 +201,9 @@ impl<'a> Evaluated<'a> {
         match Environment::of(self.run)?.and_then(|environment| environment.data) {
             Some(recorded) if recorded.samples == fingerprint => Ok(()),
             Some(_) => Err(of_same_name(self.run).unwrap_or_else(|| {
-                let message = "the run's data has changed since it was trained";
+                let path = last_named(&self.layers, "data.path");
+                let named = path.map(|path| format!(", `{}`,", path.display())).unwrap_or_default();
+                let message = format!("the run's data{named} has changed since it was trained");
                 Failure::new(ExitCode::UserData, message, other(&format!("other {input}")))
             })),
             None => Err(Failure::new(

@@ -22,6 +22,7 @@ use crate::{
     Failure,
     config::{Config, Source, TableData},
     mlp,
+    numbers::shortest,
     table_evaluation::TableEvaluation,
 };
 
@@ -114,17 +115,20 @@ pub(super) fn predict_each(
     Ok((measured.given_split, measured.notes))
 }
 
+/// More are in no number.
+const MOST_DECIMALS: f64 = 330.0;
+
 /// A value from its score, in the digits that the score, an f32, has kept of it.
 fn true_value(score: f32, mean: f64, deviation: f64) -> String {
     let from_mean = f64::from(score) * deviation;
     let error = from_mean.abs() * f64::from(f32::EPSILON);
     let decimals = match error > 0.0 {
-        true => (-error.log10().ceil()).clamp(0.0, 17.0) as usize,
-        false => 17,
+        true => (-error.log10().ceil()).clamp(0.0, MOST_DECIMALS) as usize,
+        false => MOST_DECIMALS as usize,
     };
     let rounded = format!("{:.decimals$}", from_mean + mean);
     let value = rounded.parse().unwrap_or(from_mean + mean);
-    if value == 0.0 { "0".to_owned() } else { value.to_string() }
+    if value == 0.0 { "0".to_owned() } else { shortest(value) }
 }
 
 /// Rows of a file or a folder; the path is `None` if they are generated.
@@ -233,11 +237,13 @@ mod tests {
         for (mean, deviation, values) in [
             (30.2, 10.1, [0.0, 0.5, 30.2, -7.25]),
             (3810.4, 3989.4, [1.5, 0.0, 12_000.0, 13_523.25]),
+            (5e-15, 3e-15, [7.971338e-15, 0.0, 5e-15, -2e-16]),
+            (0.0, 1e-30, [-2e-30, 0.0, 1e-30, 3.5e-31]),
             (1e9, 2.0, [1e9, 999_999_998.5, 1_000_000_001.25, 1e9 + 3.0]),
         ] {
             for value in values {
                 let score = ((value - mean) / deviation) as f32;
-                assert_eq!(true_value(score, mean, deviation), f64::to_string(&value), "{mean}");
+                assert_eq!(true_value(score, mean, deviation), shortest(value), "{mean}");
             }
         }
     }

@@ -91,8 +91,8 @@ fn note_on_unknown_words(tokens: &Tokens, vocabulary: &Vocabulary) -> Option<Str
     let share = count as f64 / tokens.len() as f64;
     (share >= MANY_UNKNOWN).then(|| {
         format!(
-            "{} of the tokens are words that the vocabulary of {} lacks: they count as one word that is \
-             easily guessed, so perplexity and accuracy are better than on words that it has; \
+            "{} of the tokens are words that the vocabulary of {} lacks: they count as one and the same \
+             word, so perplexity and accuracy say little of the words that it has; \
              `data.vocabulary` sets its size",
             percent(share),
             grouped(vocabulary.len())

@@ -100,7 +100,7 @@ fn a_table_is_measured_with_its_classes() {
     assert_eq!((&report["samples"], &report["notes"]), (&1.into(), &[note].into()));
 
     fs::write(folder.path("table.csv"), format!("a,b,class\n9,9,left\n{rows}")).unwrap();
-    folder.run("eval run").refused(3, "the run's data has changed");
+    folder.run("eval run").refused(3, ", has changed since it was trained");
     folder.write("run/environment.json", "{");
     folder.run("eval run").refused(3, "`run/environment.json` cannot be read: EOF");
     fs::remove_file(folder.path("run/environment.json")).unwrap();

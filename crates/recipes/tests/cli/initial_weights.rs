@@ -47,6 +47,25 @@ fn a_run_begins_with_the_weights_of_another() {
     check_equal(&model(&folder, "first"), &model(&folder, "second"), |_| true);
 }
 
+#[test]
+fn the_weights_that_a_run_began_with_stay_though_their_source_changes() {
+    let folder = Folder::new();
+    train(&folder, "", "base").succeeded();
+    let begun = "--seed 1 --set model.weights=base";
+    train(&folder, begun, "before").succeeded();
+    folder.run("resume base --set training.max_steps=6").succeeded();
+    train(&folder, begun, "after").succeeded();
+    let compared = folder.run("compare before after").succeeded().stdout;
+    assert!(compared.contains("initial weights") && !compared.contains("repeats"), "{compared}");
+
+    // The command that repeats a run begins with the weights that it has kept.
+    folder.run("train before/config.toml --run-dir again --progress quiet").succeeded();
+    check_equal(&model(&folder, "before"), &model(&folder, "again"), |_| true);
+    fs::remove_dir_all(folder.path("base")).unwrap();
+    folder.run("train before/config.toml --run-dir later --progress quiet").succeeded();
+    check_equal(&model(&folder, "before"), &model(&folder, "later"), |_| true);
+}
+
 /// Or else what the weights learnt by heart would be told as new to them.
 #[test]
 fn weights_of_the_same_data_divided_otherwise_are_noted() {

@@ -370,7 +370,7 @@ fn a_split_under_another_name_is_other_data() {
     let measured = folder.run("eval run").succeeded().stdout;
     assert!(measured.contains("2 samples"), "{measured}");
     fs::rename(folder.path("photos/test"), folder.path("photos/val")).unwrap();
-    folder.run("eval run").refused(3, "data has changed");
+    folder.run("eval run").refused(3, "has changed since it was trained");
 }
 
 #[test]

@@ -205,7 +205,8 @@ fn predictions_that_one_process_counted_are_counted_once_by_several() {
         let job = format!("-n 1 recipes train mlp {settings} {steps} --run-dir {run}");
         mpirun(&folder, &job).succeeded();
     }
-    mpirun(&folder, "-n 3 recipes resume cut --progress quiet --set training.max_steps=").succeeded();
+    mpirun(&folder, "-n 3 recipes resume cut --progress quiet --set training.max_steps=")
+        .succeeded();
     let [whole, cut] = ["whole", "cut"].map(|run| Run::read(&folder.path(run)));
     assert!(whole.summary["train"]["accuracy"].is_number(), "{whole:?}");
     let difference = whole.difference(&cut);

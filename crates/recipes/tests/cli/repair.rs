@@ -34,6 +34,19 @@ fn a_model_that_is_missing_or_damaged_is_told_and_written_again() {
     check("`run/model.safetensors`");
 }
 
+/// As a kill leaves it that comes when a finished run has just begun to go on.
+#[test]
+fn a_run_with_new_settings_beside_its_results_goes_on() {
+    let folder = Folder::new();
+    let train = "train mlp --set data.labels=linear --set training.epochs=2 --progress quiet";
+    folder.run(&format!("{train} --run-dir run")).succeeded();
+    let config = folder.read("run/config.toml");
+    folder.write("run/config.toml", config.replace("epochs = 2\n", "epochs = 4\n"));
+    folder.run("resume run").succeeded();
+    assert_eq!(folder.json("run/summary.json")["epochs"], 4);
+    assert!(folder.run("resume run").succeeded().stdout.contains("already finished"));
+}
+
 /// Neither the data nor the checkpoint are to blame for what they would follow from.
 #[test]
 fn settings_that_may_not_change_are_refused_before_data_and_checkpoint() {

@@ -230,7 +230,7 @@ fn seeds_are_one_row_with_their_spread() {
     assert!(text.lines().any(is_row), "{text}");
     assert!(text.contains("\nlowest validation loss of seed 2: "), "{text}");
     assert!(folder.read("all.html").contains("<p>lowest validation loss of seed 2: "));
-    assert!(folder.read("all.html").contains("<title>Accuracy</title>"));
+    assert!(folder.read("all.html").contains("<title>Validation accuracy</title>"));
 
     let json = folder.run("compare a b c --json").succeeded().json();
     let (first, second) = (&json["rows"][0], &json["rows"][1]);

@@ -84,7 +84,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
             return Ok(());
         }
         let rate = |step| schedule.learning_rate(self.config.optimizer.learning_rate, step, length);
-        if rate(step - 1) <= MUCH * before {
+        if rate(step - 1).min(rate(step)) <= MUCH * before {
             return Ok(());
         }
         let [before, next] = [before, rate(step)].map(|rate| in_digits(rate, 2));

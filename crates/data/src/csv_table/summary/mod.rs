@@ -9,7 +9,7 @@ pub(super) use self::dress::Worn;
 use super::{
     decimal_comma,
     notation::Notation,
-    patterns::{Counter, Extremes, Runs, Wholes, is_date_or_time},
+    patterns::{Counter, Dates, Extremes, Runs, Wholes},
     records::MISSING,
     schema::Kind,
 };
@@ -93,8 +93,7 @@ pub(super) struct Summary {
     /// Whether the point of a number is a decimal one.
     has_point: bool,
     wholes: Wholes,
-    /// Texts that are times or begin with a date.
-    dates: u64,
+    dates: Dates,
     extremes: Extremes,
 }
 
@@ -132,7 +131,7 @@ impl Summary {
             if self.markers.len() <= MOST_MARKERS && !self.markers.iter().any(|m| m == text) {
                 self.markers.push(text.to_owned());
             }
-            self.dates += u64::from(is_date_or_time(text));
+            self.dates.add(text);
             if let Some(unit) = cell::unit(text) {
                 let first = || (Place::new(line, text), unit.to_owned(), 0);
                 let (_, known, count) = self.with_unit.get_or_insert_with(first);
@@ -227,6 +226,11 @@ impl Summary {
     /// Whether all values are whole numbers.
     pub(super) fn is_whole(&self) -> bool {
         self.texts == 0 && !self.fractional
+    }
+
+    /// Whether each row has a date, and none is earlier than the one above it.
+    pub(super) fn has_dates_in_order(&self) -> bool {
+        self.missing == 0 && self.dates.count == self.present() && self.dates.are_in_order()
     }
 
     /// Whether the column numbers the rows.
@@ -325,7 +329,7 @@ impl Summary {
         }
         match self.categories() {
             Some(categories) if self.recurs() => Kind::Categorical(categories),
-            _ if self.dates == present => Kind::Dropped(
+            _ if self.dates.count == present => Kind::Dropped(
                 "it holds dates or times, which hardly recur; write numbers instead, such as the \
                  month, the days since the first one, or seconds"
                     .to_owned(),

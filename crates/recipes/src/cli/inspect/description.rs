@@ -7,11 +7,12 @@ use serde::{Serialize, Serializer};
 
 use super::Source;
 use crate::{
+    data_notes::leave_out_on_columns,
     names::shortened,
     numbers::{counted, grouped, percent, significant},
 };
 
-/// Columns of a table that are described, and notes on columns that are printed.
+/// Columns of a table that are described.
 const MOST_COLUMNS: usize = 30;
 /// Digits shown of a value.
 const DIGITS: usize = 6;
@@ -109,18 +110,14 @@ fn count_columns(columns: &[Column]) -> String {
 /// The notes, without what is said where columns are described; of those on columns the first.
 fn notes(notes: &[String], described: &[Column]) -> String {
     let said: HashSet<String> = described.iter().filter_map(Column::note_if_dropped).collect();
-    let (mut text, mut on_columns) = (String::new(), 0);
-    for note in notes.iter().filter(|note| !said.contains(*note)) {
-        on_columns += usize::from(note.starts_with("column `"));
-        if on_columns <= MOST_COLUMNS || !note.starts_with("column `") {
-            text += &format!("note: {note}\n");
-        }
+    let mut shown: Vec<String> =
+        notes.iter().filter(|note| !said.contains(*note)).cloned().collect();
+    let left_out = leave_out_on_columns(&mut shown);
+    if left_out > 0 {
+        let more = counted(left_out, "note");
+        shown.push(format!("and {more} more on columns; `--json` has them all"));
     }
-    if on_columns > MOST_COLUMNS {
-        let more = counted(on_columns - MOST_COLUMNS, "note");
-        text += &format!("note: and {more} more on columns; `--json` has them all\n");
-    }
-    text
+    shown.iter().map(|note| format!("note: {note}\n")).collect()
 }
 
 /// What a column is read as.

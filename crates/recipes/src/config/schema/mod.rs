@@ -33,7 +33,7 @@ pub use self::{
     training::{ModelChoice, Monitored, Output, Training},
 };
 use super::check::{Check, Checker};
-use crate::{Failure, out_of_memory};
+use crate::{Failure, data_notes::note_on_sizes, out_of_memory};
 
 /// The configuration of a recipe, which defines the tables `Data` and `Model`, and `Augment` if it
 /// has one.
@@ -142,15 +142,18 @@ impl<Model> ImageConfig<Model> {
 
     /// What the user should know of these settings for such images to train on, a sentence each.
     ///
-    /// - `validates`: whether others are held out to validate on
+    /// - `held_out`: how many others there are to validate and to test on
     pub(crate) fn notes(
         &self,
         train: &dyn ImageSource,
-        validates: bool,
+        held_out: [Option<usize>; 2],
     ) -> impl Iterator<Item = String> {
-        let (labels, chooses) = (train.labels(), self.chooses_by(validates));
+        let (labels, chooses) = (train.labels(), self.chooses_by(held_out[0].is_some()));
+        let sizes = (self.data.source != ImageOrigin::Synthetic)
+            .then(|| note_on_sizes("image", labels.len(), held_out));
         let of_classes = self.data.class_weights.note(labels, train.classes(), chooses);
-        self.notes_on_augmentation(train.shape()).into_iter().flatten().chain(of_classes)
+        let of_augmentation = self.notes_on_augmentation(train.shape()).into_iter().flatten();
+        sizes.into_iter().chain(of_augmentation).chain(of_classes)
     }
 
     /// Notes on how images of this shape are augmented, and if that leaves little of them or has no effect.

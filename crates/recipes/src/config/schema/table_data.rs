@@ -1,6 +1,6 @@
 //! `[data]` of the recipes that learn from tables.
 
-use std::{collections::BTreeMap, fs::File, iter, path::PathBuf};
+use std::{collections::BTreeMap, fmt, fs::File, iter, path::PathBuf};
 
 use data::{
     CategoryEncoding, Fractions, HoldOut, Order, Task,
@@ -8,7 +8,10 @@ use data::{
     npy::NpyOptions,
     synthetic::{Labels, SyntheticOptions},
 };
-use serde::{Deserialize, Serialize};
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{self, Visitor},
+};
 use store::StoreError;
 
 use crate::{
@@ -45,6 +48,7 @@ pub struct TableData {
     #[serde(default, with = "or_empty")]
     pub header: Option<bool>,
     /// What marks a missing value in a CSV file, besides what always does.
+    #[serde(deserialize_with = "marks")]
     pub missing: Vec<String>,
     /// What becomes of a row of a CSV file without a value to predict.
     pub on_missing_target: OnMissingTarget,
@@ -73,6 +77,7 @@ pub struct TableData {
     pub class_weights: ClassWeighting,
     /// How to interpret single columns, by name, instead of inferring it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(deserialize_with = "overrides")]
     pub columns: BTreeMap<String, ColumnOverride>,
 }
 
@@ -143,6 +148,59 @@ impl Check for TableData {
             self.check_held_out(checker);
         }
     }
+}
+
+/// Without those that the empty string unsets.
+fn overrides<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<BTreeMap<String, ColumnOverride>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(transparent)]
+    struct Override(#[serde(with = "or_empty")] Option<ColumnOverride>);
+
+    let columns = BTreeMap::<String, Override>::deserialize(deserializer)?;
+    let columns = columns.into_iter();
+    Ok(columns.filter_map(|(name, Override(kind))| Some((name, kind?))).collect())
+}
+
+/// Texts, of which numbers may be written as such.
+fn marks<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    struct Mark(String);
+
+    impl<'de> Deserialize<'de> for Mark {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            deserializer.deserialize_any(MarkVisitor)
+        }
+    }
+
+    struct MarkVisitor;
+
+    impl Visitor<'_> for MarkVisitor {
+        type Value = Mark;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a text or a number")
+        }
+
+        fn visit_str<E: de::Error>(self, text: &str) -> Result<Mark, E> {
+            Ok(Mark(text.to_owned()))
+        }
+
+        fn visit_i64<E: de::Error>(self, number: i64) -> Result<Mark, E> {
+            Ok(Mark(number.to_string()))
+        }
+
+        fn visit_u64<E: de::Error>(self, number: u64) -> Result<Mark, E> {
+            Ok(Mark(number.to_string()))
+        }
+
+        fn visit_f64<E: de::Error>(self, number: f64) -> Result<Mark, E> {
+            Ok(Mark(number.to_string()))
+        }
+    }
+
+    let marks = Vec::<Mark>::deserialize(deserializer)?;
+    Ok(marks.into_iter().map(|Mark(text)| text).collect())
 }
 
 impl TableData {

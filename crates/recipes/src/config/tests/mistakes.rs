@@ -357,7 +357,7 @@ fn keys_that_do_not_go_together_are_refused() {
         let problems = resolve::<Demo>(recipe(), vec![file(&format!("{csv}{list}"))]).unwrap_err();
         assert!(lines(&problems)[0].starts_with(expected), "{problems}");
     };
-    marks("[-999]", "`data.missing[0]` must be a string, found `-999`");
+    marks("[true]", "`data.missing[0]` must be a text or a number, found `true`");
     marks("[\" \"]", "`data.missing` must be texts, such as [\"-999\"]");
     let nothing_held_out =
         "`data.group` has no effect, since no rows of `data.path` are held out, in my.toml:5";
