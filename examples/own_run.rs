@@ -42,9 +42,12 @@ const EPOCHS: usize = 20;
 fn tell(event: &Event) -> Result<(), ObserverError> {
     match event {
         Event::Resume { step, .. } => println!("goes on after update {step}"),
-        Event::Epoch(EpochReport { epoch, train_loss, validation, .. }) => {
-            let accuracy = validation.as_ref().map_or(f64::NAN, |metrics| metrics["accuracy"]);
-            println!("epoch {epoch}: loss {train_loss:.4}, accuracy {accuracy:.3}");
+        Event::Epoch(EpochReport { epoch, train_loss, train_accuracy, validation, .. }) => {
+            let accuracy = train_accuracy.unwrap_or(f64::NAN);
+            let held_out = validation.as_ref().map_or(f64::NAN, |metrics| metrics["accuracy"]);
+            println!(
+                "epoch {epoch}: loss {train_loss:.4}, accuracy {accuracy:.3}, held out {held_out:.3}"
+            );
         }
         Event::Warning { message } => println!("warning: {message}"),
         _ => {}
@@ -110,8 +113,10 @@ fn train(folder: &Path, stop_after: Option<u64>) -> anyhow::Result<Trained<Mlp<S
     while let Some(epoch) = trainer.next_epoch() {
         for batch in epoch.batches(train.batches(epoch.index, epoch.position)) {
             let mut pass = Pass::training(0, trainer.step_number(), batch.part.first);
-            let logits = trainer.model().forward(batch.features, &mut pass).flatten(0, 1);
-            trainer.step(binary_cross_entropy(logits, batch.targets.binary()), batch.part)?;
+            let logits = trainer.model().forward(batch.features, &mut pass);
+            let labels = batch.targets.binary();
+            trainer.count_correct(&logits, &labels.clone().int()); // while it learns, as Keras shows it
+            trainer.step(binary_cross_entropy(logits.flatten(0, 1), labels), batch.part)?;
         }
         trainer.end_epoch(|model| Some(measure(model, &validation, &device)))?;
     }

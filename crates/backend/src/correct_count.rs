@@ -1,6 +1,6 @@
 //! How many predictions are correct, from which the training accuracy is computed.
 //!
-//! Override: CUDA and WGPU (`cube/correct_count.rs`).
+//! Overrides: Flex (`flex/correct_count.rs`), CUDA and WGPU (`cube/correct_count.rs`).
 
 use burn::tensor::{
     Int, Tensor, TensorMetadata,
@@ -29,6 +29,6 @@ pub(crate) fn composed<B: Backend>(
     let targets = Tensor::<B, 1, Int>::from_primitive(targets).cast(predictions.dtype());
     let correct = predictions.reshape([batch]).equal(targets);
     let so_far = tensor::<B, 1>(so_far);
-    // Counted as integers: in bf16 a count would end at 256.
-    primitive(so_far.clone() + correct.int().sum().float().cast(so_far.dtype()))
+    let count = correct.float().sum().cast(so_far.dtype());
+    primitive(so_far + count)
 }

@@ -191,7 +191,7 @@ pub trait Backend: burn::tensor::backend::Backend {
         cross_entropy::composed_backward::<Self>(probabilities, targets, gradient)
     }
 
-    /// `so_far` and how many predictions are correct.
+    /// Adds to `so_far` how many predictions are correct.
     ///
     /// - `logits`: `[batch, classes]`, of two classes perhaps `[batch, 1]`
     /// - `targets`: `[batch]`

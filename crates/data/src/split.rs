@@ -247,7 +247,7 @@ fn whole_quotas(sizes: &[usize], fraction: f64) -> Vec<usize> {
     sizes.iter().map(quota).collect()
 }
 
-/// One for each class that has none, or for the largest.
+/// One for each class that has none; where that is too many, for the largest.
 fn hold_out_rare(quotas: &mut [usize], sizes: &[usize], fraction: f64, seed: u64) {
     let (total, held_out) = (sizes.iter().sum::<usize>(), quotas.iter().sum::<usize>());
     let mut without: Vec<usize> =

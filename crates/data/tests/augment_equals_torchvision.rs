@@ -267,6 +267,13 @@ fn labels_are_mixed_as_pixels_are() {
         let expected = augmented.losses(|labels| labels.float());
         let (shown, expected) = (shown.into_data(), expected.reshape([-1, 1]).into_data());
         shown.assert_approx_eq::<f32>(&expected, Tolerance::absolute(1e-5));
+        let main = augmented.main_labels().into_data();
+        for (shade, main) in shown.iter::<f32>().zip(main.iter::<i32>()) {
+            assert!(
+                (shade - 0.5).abs() < 1e-3 || i32::from(shade > 0.5) == main,
+                "{shade}: {main}"
+            );
+        }
 
         let shares: Vec<f32> = augmented.mixed.unwrap().share.into_data().iter().collect();
         assert!(shares.iter().all(|share| (0.0..=1.0).contains(share)), "{shares:?}");

@@ -98,8 +98,9 @@ impl Check for Model {
         let tuning = ["model.fine_tune", "model.fine_tune_factor"];
         if self.weights == "none" {
             let pretrained = if small { "shipped" } else { "imagenet" };
-            checker.only_with("model.weights", pretrained, &tuning);
-            checker.only_with("model.weights", pretrained, &["model.most_kept"]);
+            let [of_tuning, factor] = tuning;
+            let keys = [of_tuning, factor, "model.most_kept"];
+            checker.only_with("model.weights", pretrained, &keys);
             return;
         }
         // Pixels are brought to what the weights were trained on.

@@ -37,7 +37,7 @@ pub(crate) struct Environment {
     pub(crate) device: String,
     #[serde(flatten)]
     pub(crate) data: Option<DataHashes>,
-    /// Hashes of what else the result depends on, such as `its initial weights`.
+    /// What else the result depends on, such as `its initial weights`, by its hash or value.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) fingerprints: BTreeMap<String, String>,
     ranks: Option<usize>,

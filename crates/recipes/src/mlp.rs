@@ -131,7 +131,9 @@ fn notes_on_rows(data: &TableData, splits: &TableSplits) -> Vec<String> {
     let left_out = leave_out_on_columns(&mut notes);
     if left_out > 0 {
         let more = counted(left_out, "note");
-        notes.push(format!("and {more} more on columns; `recipes data inspect csv` has them all"));
+        notes.push(format!(
+            "and {more} more on columns; `recipes data inspect --json` has them all"
+        ));
     }
     if data.source != Source::Synthetic {
         let sizes = [&splits.validation, &splits.test].map(|split| split.as_ref().map(Table::rows));

@@ -157,7 +157,7 @@ impl Observer for Heard<'_> {
     }
 }
 
-/// The running mean of the losses, and its lowest value.
+/// The running mean of the losses without spikes, and its lowest value.
 struct Watch {
     recent: VecDeque<f64>,
     keeps: f64,

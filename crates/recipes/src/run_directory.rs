@@ -325,10 +325,12 @@ impl CheckpointStore for RunDirectory {
             Some(mark) => {
                 self.seconds_before = mark.seconds;
                 self.open_logs(Some(mark))?;
+                // First, so that no results lie beside settings that they are not of.
+                remove(&self.path.join(SUMMARY))?;
                 self.write_settings()?;
             }
             None => {
-                self.refuse_to_begin_again()?;
+                self.refuse_to_begin_again()?; // where there are results
                 if self.path.join(CONFIG).exists() {
                     self.lost.push(
                         "the run had no checkpoint to resume from, and began anew".to_owned(),
@@ -338,8 +340,7 @@ impl CheckpointStore for RunDirectory {
                 self.open_logs(None)?;
             }
         }
-        // Only now does a finished run stop being finished.
-        Ok(remove(&self.path.join(SUMMARY))?)
+        Ok(())
     }
 }
 

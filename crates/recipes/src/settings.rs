@@ -190,20 +190,6 @@ pub(crate) fn rewrite(directory: &Path, has_checkpoint: bool) -> String {
     }
 }
 
-/// Whether something in the settings of a run with these results has ended it: a run may be killed when it
-/// has just begun to go on, with new settings beside the results of before.
-///
-/// - `settings`: by dotted key
-pub(crate) fn have_ended(settings: &BTreeMap<String, Value>, summary: &Summary) -> bool {
-    let reached = |key: &str, reached: u64| {
-        settings.get(key).and_then(Value::as_u64).is_some_and(|limit| reached >= limit)
-    };
-    let has_patience = settings.get(PATIENCE).is_some_and(|patience| patience.as_u64().is_some());
-    reached(EPOCHS, summary.epochs as u64)
-        || reached(MAX_STEPS, summary.steps)
-        || (summary.status == EndStatus::StoppedEarly && has_patience)
-}
-
 /// The command that makes a finished run longer: it changes whatever ended it. One without checkpoints is
 /// to be trained anew.
 ///

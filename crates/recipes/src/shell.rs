@@ -19,7 +19,7 @@ fn quoted_on_windows(word: &str) -> String {
     if is_plain(word, r"_-./\:=+") {
         return word.to_owned();
     }
-    // Before the closing quote a backslash would take it for a letter.
+    // A backslash before the closing quote would escape it.
     let slashes = word.len() - word.trim_end_matches('\\').len();
     format!("\"{}{}\"", word.replace('"', r#"\""#), r"\".repeat(slashes))
 }

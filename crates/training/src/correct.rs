@@ -39,6 +39,11 @@ impl<B: Backend> CorrectOnDevice<B> {
         self.of += batch as u64;
     }
 
+    /// The count, `[1]`, and of how many predictions.
+    pub(crate) fn into_parts(self) -> (Tensor<B, 1>, u64) {
+        (self.correct, self.of)
+    }
+
     /// What was counted so far; waits for the device.
     pub(crate) fn read(&self) -> Correct {
         match self.of {
@@ -47,12 +52,9 @@ impl<B: Backend> CorrectOnDevice<B> {
         }
     }
 
-    /// [`read`](Self::read), and begins anew.
-    pub(crate) fn take(&mut self) -> Correct {
-        let counted = self.read();
-        if self.of > 0 {
-            *self = Self { correct: self.correct.zeros_like(), of: 0 };
-        }
-        counted
+    /// What was counted so far; begins anew.
+    pub(crate) fn take(&mut self) -> Self {
+        let none = Self { correct: self.correct.zeros_like(), of: 0 };
+        std::mem::replace(self, none)
     }
 }

@@ -54,7 +54,7 @@ pub enum TrainError {
         resumed: bool,
     },
     /// An epoch or the run ended between the parts of an update.
-    #[error("it ended within an update: none of the parts since update {step} was the last")]
+    #[error("training ended within an update: none of the parts since update {step} was the last")]
     NoLastPart { step: u64 },
     /// Nothing would be learnt from an update.
     #[error(

@@ -10,7 +10,7 @@ use burn::{
 
 use crate::{
     Group, GroupError,
-    correct::Correct,
+    correct::{Correct, CorrectOnDevice},
     message,
     optimizer::{Slots, first_slots},
     parameters::Parameter,
@@ -74,10 +74,18 @@ impl<B: Backend> Gradients<B> {
     }
 }
 
-/// What a process computes on its share of an update, or all of them together.
+/// What a process computes on its share of an update.
 pub(crate) struct UpdateShare<B: Backend> {
     pub(crate) gradients: Gradients<B>,
     /// The sum of the losses, `[1]`.
+    pub(crate) loss: Tensor<B, 1>,
+    pub(crate) correct: CorrectOnDevice<B>,
+}
+
+/// The sum of the shares of all processes.
+pub(crate) struct UpdateSum<B: Backend> {
+    pub(crate) gradients: Gradients<B>,
+    /// `[1]`
     pub(crate) loss: Tensor<B, 1>,
     pub(crate) correct: Correct,
 }
@@ -90,23 +98,24 @@ impl<B: Backend> UpdateShare<B> {
         parameters: &[Parameter],
         group: &Group,
         message: &mut Vec<f32>,
-    ) -> Result<(Self, f64), GroupError> {
+    ) -> Result<(UpdateSum<B>, f64), GroupError> {
         let device = self.loss.device();
         self.pack(parameters, message);
         let start = Instant::now(); // now that the device has computed them
         group.all_reduce(message)?;
         let seconds = start.elapsed().as_secs_f64();
-        Ok((Self::unpack(message, parameters, &device), seconds))
+        Ok((UpdateSum::unpack(message, parameters, &device), seconds))
     }
 
-    /// Puts into `message` the loss, the gradients of all trained parameters, whether each has one, and
-    /// the correct predictions. The losses of another process may reach other parameters, so those
+    /// Puts into `message` the loss, the correct predictions, the gradients of all trained parameters,
+    /// whether each has one, and the number of predictions. The losses of another process may reach other parameters, so those
     /// without have zeros: all messages must be of one length.
     fn pack(self, parameters: &[Parameter], message: &mut Vec<f32>) {
-        let loss = self.loss.into_primitive().tensor();
+        let (correct, of) = self.correct.into_parts();
+        let [loss, correct] = [self.loss, correct].map(|sum| sum.into_primitive().tensor());
         let (device, float) = (B::float_device(&loss), loss.dtype());
         let trained = self.gradients.0.into_iter().zip(parameters);
-        let (mut tensors, mut there) = (vec![loss], Vec::new());
+        let (mut tensors, mut there) = (vec![loss, correct], Vec::new());
         for (gradient, parameter) in trained.filter(|(_, known)| known.trained) {
             there.push(f32::from(u8::from(gradient.is_some())));
             let zeros = || B::float_zeros(parameter.shape.clone().into(), &device, float.into());
@@ -114,21 +123,23 @@ impl<B: Backend> UpdateShare<B> {
         }
         message::pack::<B>(&tensors, message);
         message.extend(there);
-        message.extend([self.correct.correct as f32, self.correct.of as f32]);
+        message.push(of as f32);
     }
+}
 
+impl<B: Backend> UpdateSum<B> {
     /// The content of a sum of messages; a gradient that no process has is none.
     fn unpack(message: &[f32], parameters: &[Parameter], device: &B::Device) -> Self {
         let trained = || parameters.iter().filter(|known| known.trained);
         let shapes = trained().map(|known| Shape::from(known.shape.clone()));
-        let shapes: Vec<Shape> = std::iter::once(Shape::from([1])).chain(shapes).collect();
-        let (message, correct) = message.split_at(message.len() - 2);
-        let correct = Correct { correct: correct[0].into(), of: correct[1] as u64 };
+        let shapes: Vec<Shape> = [[1], [1]].map(Shape::from).into_iter().chain(shapes).collect();
+        let (&of, message) = message.split_last().expect("the number of predictions comes last");
+        let correct = Correct { correct: message[1].into(), of: of as u64 };
         let (numbers, there) = message.split_at(message.len() - trained().count());
         let mut summed = message::unpack::<B>(numbers, &shapes, device).into_iter();
         let loss = summed.next().expect("the loss comes first");
         let loss = Tensor::from_primitive(TensorPrimitive::Float(loss));
-        let mut summed = summed.zip(there);
+        let mut summed = summed.skip(1).zip(there); // without the correct predictions
         let gradient = |known: &Parameter| {
             if !known.trained {
                 return None;
@@ -297,6 +308,7 @@ mod tests {
             let primitive = |values| tensor(values).into_primitive().tensor();
             let gradients = Gradients(gradients.map(|gradient| gradient.map(primitive)).into());
             let correct = Correct { correct: 2.0, of: 3 };
+            let correct = CorrectOnDevice::new(correct, &Device::default());
             let share = UpdateShare { gradients, loss: tensor(&[loss]), correct };
             let mut message = vec![9.0];
             share.pack(&parameters, &mut message);
@@ -306,7 +318,7 @@ mod tests {
         let second = message([None, None, Some(&[8.0]), Some(&[5.0, 6.0, 7.0]), None], 0.25);
         assert_eq!(first.len(), second.len());
         let sum: Vec<f32> = first.iter().zip(&second).map(|(a, b)| a + b).collect();
-        let sum = UpdateShare::<Selected>::unpack(&sum, &parameters, &Device::default());
+        let sum = UpdateSum::<Selected>::unpack(&sum, &parameters, &Device::default());
         assert_eq!(sum.loss.into_scalar(), 0.75);
         assert_eq!(sum.correct, Correct { correct: 4.0, of: 6 });
         let expected: [Option<&[f32]>; 5] =

@@ -253,6 +253,20 @@ mod tests {
     }
 
     #[test]
+    fn an_accuracy_is_of_all_samples() {
+        let accuracy = |correct, of| {
+            let correct = Correct { correct, of };
+            Interval { samples: 10, correct, ..Interval::default() }.accuracy()
+        };
+        assert_eq!(accuracy(3.0, 10), Some(0.3));
+        assert_eq!(accuracy(3.0, 4), None, "an earlier version began the epoch");
+        assert_eq!(accuracy(0.0, 0), None);
+        let mut saved = serde_json::to_value(Interval::default()).unwrap();
+        saved.as_object_mut().unwrap().remove("correct").unwrap();
+        assert_eq!(serde_json::from_value::<Interval>(saved).unwrap(), Interval::default());
+    }
+
+    #[test]
     fn the_updates_that_tune_are_left_out_of_throughput() {
         let tuning = Tuning { samples: 96, seconds: 9.0 };
         let mut interval = Interval { since: 10.0, samples: 296, tuning, ..Interval::default() };

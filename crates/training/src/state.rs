@@ -39,7 +39,7 @@ pub(crate) struct State<B: AutodiffBackend, M: AutodiffModule<B>> {
     pub(crate) interval_loss: Tensor<B::InnerBackend, 1>,
     /// The sum of the losses of the current or last update.
     pub(crate) update_loss: Tensor<B::InnerBackend, 1>,
-    /// This process's since the host last read it.
+    /// The correct predictions of this process since the host last read them.
     pub(crate) correct: CorrectOnDevice<B::InnerBackend>,
     /// Whether this process had a share of the last update.
     pub(crate) last_counts: bool,
@@ -339,7 +339,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
 
     /// Reads what was summed on the device since the last call; waits for the device.
     pub(crate) fn read_sums(&mut self) {
-        self.record.note_correct(self.correct.take());
+        self.record.note_correct(self.correct.take().read());
         let loss: f64 = self.interval_loss.clone().into_scalar().elem();
         self.interval_loss = self.interval_loss.zeros_like();
         for interval in [&mut self.record.interval, &mut self.record.epoch] {

@@ -54,7 +54,7 @@ struct Size(usize);
 impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 as f64 {
-            bytes if bytes < 99.5e6 => write!(f, "{:.1} MB", bytes / 1e6),
+            bytes if bytes < 1e9 => write!(f, "{:.0} MB", bytes / 1e6),
             bytes => write!(f, "{:.1} GB", bytes / 1e9),
         }
     }

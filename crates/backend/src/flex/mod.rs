@@ -10,6 +10,7 @@ mod adam;
 mod affine;
 mod batch_norm2d;
 mod conv;
+mod correct_count;
 mod cross_entropy;
 mod dropout;
 mod embedding;
@@ -111,6 +112,14 @@ impl Backend for Flex {
         gradient: FloatTensor<Self>,
     ) -> FloatTensor<Self> {
         embedding::backward(entries, indices, gradient)
+    }
+
+    fn fused_correct_count(
+        logits: FloatTensor<Self>,
+        targets: IntTensor<Self>,
+        so_far: FloatTensor<Self>,
+    ) -> FloatTensor<Self> {
+        correct_count::of(logits, targets, so_far)
     }
 
     fn fused_cross_entropy(

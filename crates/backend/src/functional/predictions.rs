@@ -44,7 +44,7 @@ pub fn binary_cross_entropy<B: Backend>(
     tensor(B::fused_binary_cross_entropy(primitive(logits), primitive(targets)))
 }
 
-/// `so_far` and how many predictions are correct: the largest logit is the target's, the first of equal ones;
+/// Adds to `so_far` how many predictions are correct: the largest logit is the target's, the first of equal ones;
 /// a single logit predicts 1 where it is positive, else 0.
 ///
 /// - `logits`: `[batch, classes]`, of two classes perhaps `[batch, 1]`

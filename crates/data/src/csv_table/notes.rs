@@ -91,8 +91,8 @@ fn note_on_dates(schema: &Schema, options: &CsvOptions) -> Option<String> {
     let dated = schema.columns.iter().find(|column| column.has_dates_in_order)?;
     (is_random && (validates || tests)).then(|| {
         format!(
-            "the rows are in the order of `{}`, and random ones are held out, between others of that time; \
-             `--set data.hold_out=last` holds out the last ones",
+            "the rows are in the order of `{}`, but those held out are drawn at random, from among others of \
+             the same time; `--set data.hold_out=last` holds out the last ones",
             dated.name
         )
     })
@@ -168,7 +168,7 @@ fn column_notes(seen: &ColumnSchema, learnt: &Column, on_missing: bool) -> Vec<S
         }
     }
     // Codes may differ though as numbers they are all the same.
-    if seen.code.is_none() {
+    if seen.code.is_none() || !matches!(learnt.kind, ColumnKind::Numeric { .. }) {
         notes.extend(note_on_use(learnt));
     }
     if seen.has_recurring_identifiers {

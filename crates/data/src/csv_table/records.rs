@@ -59,8 +59,8 @@ impl Records {
         let (count, line) = self.without_group?;
         let rows = counted(count, "row");
         Some(format!(
-            "{rows} without a value in `{column}`, such as line {line}: each is held out or not by itself, \
-             whatever it belongs to"
+            "{rows} without a value in `{column}`, such as line {line}: each counts as a group of its own, \
+             though some may belong together"
         ))
     }
 }

@@ -51,7 +51,7 @@ pub(super) struct ColumnSchema {
     pub(super) has_recurring_identifiers: bool,
     /// Why its categories look like numbers, unless the user chose categories.
     pub(super) unread_numbers: Option<String>,
-    /// The first number with leading zeros, unless the user chose the kind of the column.
+    /// The first number that may be a code, unless the user chose the kind of the column.
     pub(super) code: Option<Place>,
     /// The first number whose point may separate thousands, in a column where all may.
     pub(super) grouped: Option<Place>,

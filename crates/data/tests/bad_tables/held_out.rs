@@ -42,7 +42,7 @@ fn a_row_of_no_group_is_a_group_of_its_own() {
     });
     let splits = result.unwrap();
     let note =
-        "20 rows without a value in `patient`, such as line 2: each is held out or not by itself";
+        "20 rows without a value in `patient`, such as line 2: each counts as a group of its own";
     assert!(splits.notes.iter().any(|told| told.starts_with(note)), "{:?}", splits.notes);
     let held_out = splits.validation.unwrap().lines;
     assert_eq!(held_out.len(), 10);
@@ -72,7 +72,7 @@ fn rows_that_are_in_the_order_of_time_are_noticed() {
             (options.validation, options.hold_out) = (0.2, hold_out);
         });
         let notes = result.unwrap().notes;
-        notes.iter().any(|note| note.starts_with("the rows are in the order of `day`, and random"))
+        notes.iter().any(|note| note.starts_with("the rows are in the order of `day`, but"))
     };
     assert!(told(&rows, HoldOut::Random) && !told(&rows, HoldOut::Last));
     let mut shuffled = rows;

@@ -28,7 +28,7 @@ use crate::{
     registry,
     report::stable,
     run_directory::{CHECKPOINTS, CONFIG, model_hash, refuse_if_in_use},
-    settings::{have_ended, longer},
+    settings::longer,
     shell::command,
     summary::of_finished,
 };
@@ -140,9 +140,7 @@ fn layers(
 /// - `record`: empty but in the first process, and where settings are to change
 fn is_finished(directory: &Path, record: &Record, group: &Group) -> Result<bool, Failure> {
     let lost = record.summary.as_ref().and_then(|_| unusable_model(record));
-    let has_ended =
-        record.summary.as_ref().is_some_and(|summary| have_ended(&record.settings, summary));
-    let is_finished = has_ended && lost.is_none();
+    let is_finished = record.summary.is_some() && lost.is_none();
     if let Some(lost) = lost {
         tell_rewriting(directory, lost)?;
     }

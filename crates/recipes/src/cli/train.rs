@@ -11,7 +11,7 @@ use training::{EndStatus, Group, Tuning, newest_step};
 use super::{
     arguments::{RecipeParser, at_least},
     given_data::training_on,
-    output::Output,
+    output::{Output, print_note},
     panics::caught,
     processes::{check_alike, of_first},
     report,
@@ -198,7 +198,14 @@ fn of_run(named: &Path, file: &SettingsLayer) -> Vec<SettingsLayer> {
     };
     let mut settings = vec![file.clone()];
     settings.extend(paths::layers(run, &paths::moved(run, file)));
-    settings.extend(kept_instead(run, &settings));
+    if let Some(kept) = kept_instead(run, &settings) {
+        print_note(&format!(
+            "`model.weights` of `{}` names others by now, or is gone: this run begins with those that that run \
+             began with",
+            run.display()
+        ));
+        settings.push(kept);
+    }
     settings.split_off(1)
 }
 

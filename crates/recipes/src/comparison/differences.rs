@@ -14,7 +14,7 @@ use crate::{
 /// say nothing of it.
 const SYNTHETIC: &str = "synthetic";
 /// The digits of a hash that tell data apart.
-const DIGITS: usize = 8;
+pub(super) const DIGITS: usize = 8;
 
 fn synthetic_keys() -> impl Iterator<Item = &'static str> {
     SYNTHETIC_IMAGE_KEYS.into_iter().chain(SYNTHETIC_TABLE_KEYS)

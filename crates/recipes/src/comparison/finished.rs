@@ -8,14 +8,14 @@ use std::{
 
 use serde_json::{Value, json};
 
-use super::differences::remove_ignored;
+use super::differences::{DIGITS, remove_ignored};
 use crate::{
     Summary,
     numbers::ordered,
     paths::PATHS,
     record::Record,
     registry::{self, Recipe},
-    settings::names_a_file,
+    settings::{WEIGHTS, names_a_file},
 };
 
 /// The setting that may differ within a row.
@@ -29,8 +29,8 @@ fn is_without_effect(key: &str) -> bool {
         || ["output.tensorboard", "output.log_every_steps", "data.cache"].contains(&key)
 }
 
-/// Digits of a hash that tell weights apart.
-const SHORT: usize = 12;
+/// The keys of what are no settings either: hashes of weights that are not drawn.
+const HASHES: [&str; 2] = ["initial weights", "frozen weights"];
 
 /// A run with its results.
 pub(super) struct Finished {
@@ -58,9 +58,9 @@ impl Finished {
             }
         }
         settings.insert("device".to_owned(), json!(summary.device));
-        for weights in ["initial weights", "frozen weights"] {
+        for weights in HASHES {
             if let Some(hash) = record.environment.fingerprints.get(&format!("its {weights}")) {
-                settings.insert(weights.to_owned(), json!(&hash[..SHORT.min(hash.len())]));
+                settings.insert(weights.to_owned(), json!(hash.get(..DIGITS).unwrap_or(hash)));
             }
         }
         settings.insert("backend".to_owned(), json!(summary.backend));
@@ -78,7 +78,19 @@ impl Finished {
         let may_differ = self.summary.seed != run.summary.seed
             && seed_chooses_samples(&self.settings)
             && source.zip(other).is_none_or(|(source, other)| source == other);
-        self.settings == run.settings && (may_differ || self.data() == run.data())
+        self.has_settings_of(run) && (may_differ || self.data() == run.data())
+    }
+
+    /// Whether the settings are the same. Weights are compared by their hashes, wherever they were; runs of
+    /// earlier versions have none.
+    fn has_settings_of(&self, run: &Self) -> bool {
+        let of_both = |key: &str| Some([self.settings.get(key)?, run.settings.get(key)?]);
+        let are_same = |key: &str| match key {
+            WEIGHTS if HASHES.iter().any(|hash| of_both(hash).is_some()) => true,
+            key if HASHES.contains(&key) => of_both(key).is_none_or(|[one, other]| one == other),
+            key => self.settings.get(key) == run.settings.get(key),
+        };
+        self.settings.keys().chain(run.settings.keys()).all(|key| are_same(key))
     }
 
     /// The hash of the samples, split by split.

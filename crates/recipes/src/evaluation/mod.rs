@@ -195,7 +195,10 @@ impl<'a> Evaluated<'a> {
     /// Checks that the samples are those of the run, so that the held-out ones are evaluated.
     fn check_same_data(&self, fingerprint: &str) -> Result<(), Failure> {
         let other = |alternative: &str| {
-            format!("restore it, or name {alternative} to evaluate on: `--data PATH`")
+            format!(
+                "restore it, or name {alternative} to evaluate on: `--data PATH`; a run of an earlier version \
+                 may have divided them otherwise"
+            )
         };
         let input = self.model.description().input();
         match Environment::of(self.run)?.and_then(|environment| environment.data) {

@@ -235,6 +235,11 @@ fn environment(environment: &Environment) -> Vec<(String, String)> {
         Value::Array(words) => {
             words.iter().filter_map(Value::as_str).map(quoted).collect::<Vec<_>>().join(" ")
         }
+        Value::Object(named) => {
+            let told =
+                |(what, value): (&String, &Value)| Some(format!("{what}: {}", value.as_str()?));
+            named.iter().filter_map(told).collect::<Vec<_>>().join(", ")
+        }
         value => value.to_string(),
     };
     let environment = serde_json::to_value(environment).unwrap_or_default();
@@ -257,6 +262,9 @@ mod tests {
         assert_eq!(environment(&Environment::default()), []);
         let some = crate::environment::example(&serde_json::json!({"device": "a CPU"}));
         assert_eq!(environment(&some), [("device".to_owned(), "a CPU".to_owned())]);
+        let weights = serde_json::json!({"fingerprints": {"its initial weights": "12ab"}});
+        let shown = environment(&crate::environment::example(&weights));
+        assert_eq!(shown, [("fingerprints".to_owned(), "its initial weights: 12ab".to_owned())]);
     }
 
     #[test]

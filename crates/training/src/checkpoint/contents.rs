@@ -196,7 +196,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
         let scalar = |value: f64| Tensor::from_floats([value as f32], &device);
         self.interval_loss = scalar(state.interval_loss);
         self.update_loss = scalar(state.update_loss);
-        // Counted by one process, or summed by then.
+        // What one process counted alone: several sum theirs at each update.
         let counts = config.group.is_rank_zero();
         let correct = if counts { state.correct } else { Correct::default() };
         self.correct = CorrectOnDevice::new(correct, &device);

@@ -299,7 +299,9 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
             // Only now is the previous update complete, with running statistics and carried state.
             self.checkpoint_in_epoch()?;
         }
+        let start = Instant::now();
         self.note_predictions(part);
+        self.spent.forward += start.elapsed().as_secs_f64();
         let start = Instant::now();
         let gradients = self.state.accumulate(losses, part);
         self.spent.backward += start.elapsed().as_secs_f64();
@@ -361,6 +363,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         if self.in_update.get() {
             return Err(TrainError::NoLastPart { step: self.step_number() }.into());
         }
+        assert!(self.predictions.is_none(), "`count_correct` is to be called before `step`");
         self.in_epoch = false;
         if self.stop.requested() {
             self.stop_clock();

@@ -161,6 +161,8 @@ fn an_epoch_that_ends_within_an_update_is_refused() {
     trainer.step(losses(trainer.model()), part).unwrap();
     let error = trainer.end_epoch(|_| None).unwrap_err();
     assert!(matches!(error, TrainError::NoLastPart { step: 0 }), "{error}");
+    let error = trainer.finish().unwrap_err();
+    assert!(matches!(error, TrainError::NoLastPart { step: 0 }), "{error}");
 }
 
 #[test]

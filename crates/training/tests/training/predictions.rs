@@ -79,6 +79,18 @@ fn without_counted_predictions_there_is_no_accuracy() {
 }
 
 #[test]
+#[should_panic(expected = "to be called before `step`")]
+fn a_count_after_the_last_step_is_a_mistake() {
+    let mut recorder = Recorder::default();
+    let mut trainer = begun(&mut recorder);
+    for _ in 0..2 {
+        step(&mut trainer, 0, 4);
+        trainer.count_correct(&logits(&[1.0; 4]), &labels(&[1; 4]));
+    }
+    let _ = trainer.end_epoch(|_| None);
+}
+
+#[test]
 #[should_panic(expected = "a target for each sample")]
 fn a_prediction_without_a_target_is_a_mistake() {
     begun(&mut Recorder::default()).count_correct(&logits(&[1.0, 2.0]), &labels(&[1]));
