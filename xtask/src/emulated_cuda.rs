@@ -61,7 +61,7 @@ impl Device {
         if !emulated {
             return Ok(Self::default());
         }
-        let folder = program::target_directory(shell).join("emulated-cuda");
+        let folder = program::target_directory(shell)?.join("emulated-cuda");
         build(shell, &folder)
             .context("cannot build the emulated device, which takes g++ and Linux")?;
         let mut libraries = folder.clone().into_os_string();

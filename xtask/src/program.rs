@@ -44,12 +44,14 @@ pub(crate) fn build(
     }
     let folder = if profile == "dev" { "debug" } else { profile };
     let program = format!("recipes{}", env::consts::EXE_SUFFIX);
-    let program = target_directory(shell).join(folder).join(program);
+    let program = target_directory(shell)?.join(folder).join(program);
     program.canonicalize().context("cargo did not build the program")
 }
 
-/// Where cargo builds.
-pub(crate) fn target_directory(shell: &Shell) -> PathBuf {
-    let folder = env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
-    shell.current_dir().join(folder)
+/// Where cargo builds, by whichever of its settings.
+pub(crate) fn target_directory(shell: &Shell) -> anyhow::Result<PathBuf> {
+    let metadata = cmd!(shell, "cargo metadata --no-deps --format-version 1").quiet().read()?;
+    let metadata: serde_json::Value = serde_json::from_str(&metadata)?;
+    let folder = metadata["target_directory"].as_str();
+    Ok(folder.context("cargo does not say where it builds")?.into())
 }

@@ -52,7 +52,7 @@ pub(crate) fn target_is_installed(shell: &Shell) -> anyhow::Result<bool> {
 /// Builds the page in a folder of this name in the target directory, and returns the folder.
 fn build(shell: &Shell, name: &str, options: &[&str]) -> anyhow::Result<PathBuf> {
     cmd!(shell, "cargo build --release --package web_page --target {TARGET} {options...}").run()?;
-    let target = target_directory(shell);
+    let target = target_directory(shell)?;
     let folder = target.join(name);
     Bindgen::new()
         .input_path(target.join(TARGET).join("release/web_page.wasm"))

@@ -7,54 +7,54 @@ use serde::{Deserialize, Serialize};
 /// How many predictions were correct, of those that were counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Correct {
-    pub(crate) correct: f64,
+    pub(crate) count: f64,
     pub(crate) of: u64,
 }
 
 impl std::ops::AddAssign for Correct {
     fn add_assign(&mut self, other: Self) {
-        self.correct += other.correct;
+        self.count += other.count;
         self.of += other.of;
     }
 }
 
 /// The same, counted on the device.
 pub(crate) struct CorrectOnDevice<B: Backend> {
-    correct: Tensor<B, 1>,
+    count: Tensor<B, 1>,
     of: u64,
 }
 
 impl<B: Backend> CorrectOnDevice<B> {
-    pub(crate) fn new(Correct { correct, of }: Correct, device: &B::Device) -> Self {
-        Self { correct: Tensor::from_floats([correct as f32], device), of }
+    pub(crate) fn new(Correct { count, of }: Correct, device: &B::Device) -> Self {
+        Self { count: Tensor::from_floats([count as f32], device), of }
     }
 
     /// Counts the predictions of a batch.
     ///
     /// - `logits`: `[batch, classes]`
     /// - `targets`: `[batch]`
-    pub(crate) fn count(&mut self, logits: Tensor<B, 2>, targets: Tensor<B, 1, Int>) {
+    pub(crate) fn add(&mut self, logits: Tensor<B, 2>, targets: Tensor<B, 1, Int>) {
         let [batch] = targets.dims();
-        self.correct = correct_count(logits, targets, self.correct.clone());
+        self.count = correct_count(logits, targets, self.count.clone());
         self.of += batch as u64;
     }
 
     /// The count, `[1]`, and of how many predictions.
     pub(crate) fn into_parts(self) -> (Tensor<B, 1>, u64) {
-        (self.correct, self.of)
+        (self.count, self.of)
     }
 
     /// What was counted so far; waits for the device.
     pub(crate) fn read(&self) -> Correct {
         match self.of {
             0 => Correct::default(),
-            of => Correct { correct: self.correct.clone().into_scalar().elem(), of },
+            of => Correct { count: self.count.clone().into_scalar().elem(), of },
         }
     }
 
     /// What was counted so far; begins anew.
     pub(crate) fn take(&mut self) -> Self {
-        let none = Self { correct: self.correct.zeros_like(), of: 0 };
+        let none = Self { count: self.count.zeros_like(), of: 0 };
         std::mem::replace(self, none)
     }
 }

@@ -134,7 +134,7 @@ impl<B: Backend> UpdateSum<B> {
         let shapes = trained().map(|known| Shape::from(known.shape.clone()));
         let shapes: Vec<Shape> = [[1], [1]].map(Shape::from).into_iter().chain(shapes).collect();
         let (&of, message) = message.split_last().expect("the number of predictions comes last");
-        let correct = Correct { correct: message[1].into(), of: of as u64 };
+        let correct = Correct { count: message[1].into(), of: of as u64 };
         let (numbers, there) = message.split_at(message.len() - trained().count());
         let mut summed = message::unpack::<B>(numbers, &shapes, device).into_iter();
         let loss = summed.next().expect("the loss comes first");
@@ -307,7 +307,7 @@ mod tests {
         let message = |gradients: [Option<&[f32]>; 5], loss: f32| {
             let primitive = |values| tensor(values).into_primitive().tensor();
             let gradients = Gradients(gradients.map(|gradient| gradient.map(primitive)).into());
-            let correct = Correct { correct: 2.0, of: 3 };
+            let correct = Correct { count: 2.0, of: 3 };
             let correct = CorrectOnDevice::new(correct, &Device::default());
             let share = UpdateShare { gradients, loss: tensor(&[loss]), correct };
             let mut message = vec![9.0];
@@ -320,7 +320,7 @@ mod tests {
         let sum: Vec<f32> = first.iter().zip(&second).map(|(a, b)| a + b).collect();
         let sum = UpdateSum::<Selected>::unpack(&sum, &parameters, &Device::default());
         assert_eq!(sum.loss.into_scalar(), 0.75);
-        assert_eq!(sum.correct, Correct { correct: 4.0, of: 6 });
+        assert_eq!(sum.correct, Correct { count: 4.0, of: 6 });
         let expected: [Option<&[f32]>; 5] =
             [Some(&[1.0, 2.0]), None, Some(&[12.0]), Some(&[5.0, 6.0, 7.0]), None];
         assert_eq!(numbers(sum.gradients), expected.map(|values| values.map(<[f32]>::to_vec)));

@@ -162,8 +162,8 @@ impl Interval {
 
     /// None where not all predictions were counted, as in an epoch that an earlier version began.
     pub(crate) fn accuracy(&self) -> Option<f64> {
-        let Correct { correct, of } = self.correct;
-        (of > 0 && of == self.samples).then(|| correct / of as f64)
+        let Correct { count, of } = self.correct;
+        (of > 0 && of == self.samples).then(|| count / of as f64)
     }
 
     /// The samples and seconds until `now`, without those of tuning.
@@ -254,8 +254,8 @@ mod tests {
 
     #[test]
     fn an_accuracy_is_of_all_samples() {
-        let accuracy = |correct, of| {
-            let correct = Correct { correct, of };
+        let accuracy = |count, of| {
+            let correct = Correct { count, of };
             Interval { samples: 10, correct, ..Interval::default() }.accuracy()
         };
         assert_eq!(accuracy(3.0, 10), Some(0.3));

@@ -87,7 +87,9 @@ impl ImageFolderError {
             }
             Self::ClassName { .. } => "rename the folder".into(),
             Self::EmptyClasses { .. } => {
-                "add images (.jpg, .png, .bmp or .webp) or delete what has none".into()
+                "add images (.jpg, .png, .bmp or .webp), delete what has none, or leave it out by \
+                 `data.on_bad_image = \"skip\"`"
+                    .into()
             }
             Self::UnknownClass { train, .. } => {
                 format!("check its spelling against the folders in `{}`", train.display())
@@ -129,7 +131,8 @@ impl ImageFolderError {
     }
 }
 
-fn without_images(paths: &[PathBuf]) -> String {
+/// That these class folders have no images.
+pub(super) fn without_images(paths: &[PathBuf]) -> String {
     let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
     match names.len() {
         1 => format!("the class folder {} has no images", list(&names)),

@@ -40,6 +40,8 @@ pub(super) struct Listing {
     pub(super) ignored: Ignored,
     /// Images beside the class folders.
     pub(super) loose: Ignored,
+    /// Class folders without images that are left out.
+    pub(super) empty: Vec<PathBuf>,
 }
 
 impl Listing {
@@ -82,9 +84,17 @@ impl Ignored {
 
 /// Lists the images to train on: each folder is a class, of which there must be two unless
 /// `one_class`.
-pub(super) fn list_train(folder: &Path, one_class: bool) -> Result<Listing, ImageFolderError> {
+///
+/// - `skips_empty`: whether class folders without images are left out, and no error
+pub(super) fn list_train(
+    folder: &Path,
+    one_class: bool,
+    skips_empty: bool,
+) -> Result<Listing, ImageFolderError> {
     let (classes, loose) = classes_in(folder)?;
+    let (classes, empty) = without_empty(folder, classes, skips_empty)?;
     match classes.as_slice() {
+        [] if !empty.is_empty() => Err(ImageFolderError::EmptyClasses { paths: empty }),
         [] => Err(ImageFolderError::NoClasses { path: folder.to_owned() }),
         [class] if !one_class => {
             let (path, class) = (folder.to_owned(), class.clone());
@@ -94,20 +104,27 @@ pub(super) fn list_train(folder: &Path, one_class: bool) -> Result<Listing, Imag
                 _ => ImageFolderError::SingleClass { path, class },
             })
         }
-        present => list(folder, &classes, present, loose),
+        present => Ok(Listing { empty, ..list(folder, &classes, present, loose)? }),
     }
 }
 
 /// Lists the images to validate or test. Not every class must be there, but none that is not
 /// trained on.
-pub(super) fn list_held_out(folder: &Path, train: &Listing) -> Result<Listing, ImageFolderError> {
+///
+/// - `skips_empty`: as in [`list_train`]
+pub(super) fn list_held_out(
+    folder: &Path,
+    train: &Listing,
+    skips_empty: bool,
+) -> Result<Listing, ImageFolderError> {
     let (present, loose) = classes_in(folder)?;
+    let (present, empty) = without_empty(folder, present, skips_empty)?;
     match present.iter().find(|class| !train.classes.contains(class)) {
         Some(class) => Err(ImageFolderError::UnknownClass {
             path: folder.join(class),
             train: train.folder.clone(),
         }),
-        None => list(folder, &train.classes, &present, loose),
+        None => Ok(Listing { empty, ..list(folder, &train.classes, &present, loose)? }),
     }
 }
 
@@ -132,7 +149,28 @@ fn list(
         return Err(ImageFolderError::EmptyClasses { paths: empty });
     }
     let (folder, classes) = (folder.to_owned(), classes.to_owned());
-    Ok(Listing { folder, classes, files, labels, ignored, loose })
+    Ok(Listing { folder, classes, files, labels, ignored, loose, empty: Vec::new() })
+}
+
+/// The classes that have images, and the folders of those that have none, if these are to be left out.
+fn without_empty(
+    folder: &Path,
+    classes: Vec<String>,
+    skips_empty: bool,
+) -> Result<(Vec<String>, Vec<PathBuf>), ImageFolderError> {
+    if !skips_empty {
+        return Ok((classes, Vec::new()));
+    }
+    let (mut kept, mut empty) = (Vec::new(), Vec::new());
+    for class in classes {
+        let path = folder.join(&class);
+        if list_class(&path, &mut Ignored::default())?.is_empty() {
+            empty.push(path);
+        } else {
+            kept.push(class);
+        }
+    }
+    Ok((kept, empty))
 }
 
 /// The names of the class folders, sorted by their bytes as Python sorts them: 10 before 2. Also the

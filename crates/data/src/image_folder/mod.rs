@@ -90,8 +90,8 @@ impl ImageFolderSplits {
 /// # Errors
 ///
 /// Where a folder with a split's name holds folders and images, or every class holds only folders;
-/// where there are not two classes to train on (unless one will do), a class has no images, or a
-/// class to validate or test is not among those to train on (the reverse is no error).
+/// where there are not two classes to train on (unless one will do), a class has no images (unless what is
+/// bad is skipped), or a class to validate or test is not among those to train on (the reverse is no error).
 ///
 /// # Examples
 ///
@@ -114,9 +114,11 @@ pub fn open_image_folder(options: &ImageFolderOptions) -> Result<ImageFolderSpli
     let shape = options.shape()?;
     Folder::open(&options.path)?;
     let folders = layout::find_splits(&options.path)?;
-    let train = listing::list_train(&folders.train, options.one_class)?;
+    let skips_empty = options.on_bad_image == OnBadImage::Skip;
+    let train = listing::list_train(&folders.train, options.one_class, skips_empty)?;
     let held_out = |folder: Option<PathBuf>| {
-        let listing = folder.map(|folder| listing::list_held_out(&folder, &train)).transpose()?;
+        let list = |folder: PathBuf| listing::list_held_out(&folder, &train, skips_empty);
+        let listing = folder.map(list).transpose()?;
         Ok::<_, DataError>(listing.map(|listing| ImageFolder::new(options, shape, listing)))
     };
     Ok(ImageFolderSplits {

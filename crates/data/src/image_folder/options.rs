@@ -22,7 +22,7 @@ pub struct ImageFolderOptions {
     pub channels: usize,
     /// How an image is brought to the size.
     pub resize: Resize,
-    /// What becomes of an image that cannot be decoded.
+    /// What becomes of an image that cannot be decoded, and of a class folder without images.
     pub on_bad_image: OnBadImage,
     /// A directory to keep decoded images in. It may be deleted at any time.
     pub cache: Option<PathBuf>,
@@ -64,7 +64,7 @@ pub enum OnBadImage {
     /// It is an error; of several bad images the first in the order of the listing.
     #[default]
     Error,
-    /// It is left out, counted and listed.
+    /// It is left out and told of; images are counted.
     Skip,
 }
 

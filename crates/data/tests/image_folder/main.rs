@@ -309,3 +309,19 @@ fn images_of_two_splits_are_found_by_their_content() {
         assert!(refuse_shared(&shared(root.path())).is_err());
     }
 }
+
+#[test]
+fn empty_class_folders_are_left_out_where_what_is_bad_is_skipped() {
+    let root = folder(&[("train/a/1.png", 1), ("train/c/2.png", 2), ("val/c/3.png", 3)]);
+    for empty in ["train/b", "val/a"] {
+        fs::create_dir_all(root.path().join(empty)).unwrap();
+    }
+    let options = ImageFolderOptions { on_bad_image: OnBadImage::Skip, ..options(root.path()) };
+    let splits = open_image_folder(&options).unwrap();
+    let validation = splits.validation.unwrap();
+    assert_eq!(splits.train.classes(), ["a", "c"]);
+    assert_eq!((splits.train.labels(), validation.labels()), (&[0, 1][..], &[1][..]));
+    let empty = root.path().join("train/b");
+    let note = format!("the class folder `{}` has no images; left out", empty.display());
+    assert_eq!(splits.train.notes(), [note]);
+}

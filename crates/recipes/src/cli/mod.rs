@@ -76,6 +76,8 @@ pub fn main() -> process::ExitCode {
         }
     };
     logger::install(arguments.common.verbose);
+    #[cfg(unix)]
+    signals::survive_limits_on_files();
     backend::device::prepare_process(group.share_of_cores());
     if let Some(folder) = cache_folder() {
         backend::device::keep_kernels_in(folder.join("kernels"));

@@ -40,6 +40,14 @@ pub(super) fn run_has_ended() {
     answer(None);
 }
 
+/// Has a write beyond the system's limit on files fail, with an error that is told, where a signal would end
+/// the program without a word.
+#[cfg(unix)]
+pub(super) fn survive_limits_on_files() {
+    // Where it cannot be registered, the signal ends the program.
+    let _ = flag::register(signal_hook::consts::SIGXFSZ, std::sync::Arc::default());
+}
+
 /// The first signal stops the run after its current step, the second at once, unless it is of a
 /// terminal that was closed: that may send several.
 ///

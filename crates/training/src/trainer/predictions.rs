@@ -37,7 +37,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         if let Some((logits, targets)) = self.predictions.take()
             && part.samples > 0
         {
-            self.state.correct.count(logits, targets);
+            self.state.correct.add(logits, targets);
         }
     }
 }
