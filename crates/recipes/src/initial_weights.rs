@@ -207,8 +207,9 @@ pub(crate) fn kept_instead(run: &Path, settings: &[SettingsLayer]) -> Option<Set
         let file = WeightsFile::read(path, |_| true).ok()?;
         Some(fingerprint(&file))
     };
-    let are_same = read(&named).is_some_and(|named| read(&kept) == Some(named));
-    (!are_same).then(|| SettingsLayer::path(run, WEIGHTS, &kept.display().to_string()))
+    let own = read(&kept)?;
+    (read(&named) != Some(own))
+        .then(|| SettingsLayer::path(run, WEIGHTS, &kept.display().to_string()))
 }
 
 /// A hash of all weights of a file.

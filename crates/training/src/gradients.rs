@@ -108,8 +108,8 @@ impl<B: Backend> UpdateShare<B> {
     }
 
     /// Puts into `message` the loss, the correct predictions, the gradients of all trained parameters,
-    /// whether each has one, and the number of predictions. The losses of another process may reach other parameters, so those
-    /// without have zeros: all messages must be of one length.
+    /// whether each has one, and the number of predictions. The losses of another process may reach other
+    /// parameters, so those without have zeros: all messages must be of one length.
     fn pack(self, parameters: &[Parameter], message: &mut Vec<f32>) {
         let (correct, of) = self.correct.into_parts();
         let [loss, correct] = [self.loss, correct].map(|sum| sum.into_primitive().tensor());

@@ -200,9 +200,9 @@ fn of_run(named: &Path, file: &SettingsLayer) -> Vec<SettingsLayer> {
     settings.extend(paths::layers(run, &paths::moved(run, file)));
     if let Some(kept) = kept_instead(run, &settings) {
         print_note(&format!(
-            "`model.weights` of `{}` names others by now, or is gone: this run begins with those that that run \
-             began with",
-            run.display()
+            "`model.weights` of `{run}` leads to other weights by now, or to none: this run begins with those \
+             that `{run}` has kept",
+            run = run.display()
         ));
         settings.push(kept);
     }

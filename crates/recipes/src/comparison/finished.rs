@@ -37,7 +37,8 @@ pub(super) struct Finished {
     pub(super) record: Record,
     pub(super) summary: Summary,
     /// Without the seed and what its source ignores; with the device, the backend, the number of ranks,
-    /// the weights that it began with, and the earlier lengths that its learning rates followed. Paths are those from here.
+    /// the weights that it began with, and the earlier lengths that its learning rates followed. Paths are
+    /// those from here.
     pub(super) settings: BTreeMap<String, Value>,
 }
 

@@ -140,8 +140,8 @@ impl Console {
         }
     }
 
-    /// `step 2500/12500, loss 0.6123, accuracy 67.1 %, learning rate 0.001, gradient norm 0.21, 652,000 samples/s, 12 % of
-    /// peak, 85 MB, data wait 0 %, 0.2 s elapsed, 0.8 s left`
+    /// `step 2500/12500, loss 0.6123, accuracy 67.1 %, learning rate 0.001, gradient norm 0.21, 652,000
+    /// samples/s, 12 % of peak, 85 MB, data wait 0 %, 0.2 s elapsed, 0.8 s left`
     fn status(&self, last: StepReport) -> String {
         let StepReport { step, loss, accuracy, learning_rate, gradient_norm, throughput, .. } =
             last;

@@ -144,7 +144,8 @@ fn cell_help(line: u64, first_line: Option<u64>, error: &CellError) -> String {
         }
         (CellError::NotANumber { column, .. }, Some(_)) => format!(
             "{help}, or name such a text in `data.missing`; if line {line} is no row but a title, a unit or a \
-             comment, remove it; if the column is not numeric, use `{}`, or for a target `--set data.task=multiclass`",
+             comment, remove it; if the column is not numeric, use `{}`, or for a target \
+             `--set data.task=multiclass`",
             column_setting(column, "categorical")
         ),
         _ => help,
