@@ -95,18 +95,16 @@ impl Check for Model {
         let factor = self.fine_tune_factor > 0.0 && self.fine_tune_factor <= 1e3;
         checker.require("model.fine_tune_factor", factor, "above 0 and at most 1000");
         self.check_norms(checker);
-        let tuning = ["model.fine_tune", "model.fine_tune_factor"];
         if self.weights == "none" {
             let pretrained = if small { "shipped" } else { "imagenet" };
-            let [of_tuning, factor] = tuning;
-            let keys = [of_tuning, factor, "model.most_kept"];
-            checker.only_with("model.weights", pretrained, &keys);
+            let of_weights = ["model.fine_tune", "model.fine_tune_factor", "model.most_kept"];
+            checker.only_with("model.weights", pretrained, &of_weights);
             return;
         }
         // Pixels are brought to what the weights were trained on.
         checker.only_with("model.weights", "none", &["data.normalise"]);
         if !self.fine_tune {
-            checker.only_with("model.fine_tune", "true", &tuning[1..]);
+            checker.only_with("model.fine_tune", "true", &["model.fine_tune_factor"]);
         }
     }
 }

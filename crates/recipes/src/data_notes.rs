@@ -3,7 +3,7 @@
 use crate::numbers::{counted, grouped};
 
 /// The most notes on columns that are shown; a wide table may have thousands.
-pub(crate) const MOST_ON_COLUMNS: usize = 30;
+const MOST_ON_COLUMNS: usize = 30;
 
 /// How many samples each split has: `120 rows to train on, 30 to validate on`.
 ///
@@ -15,14 +15,19 @@ pub(crate) fn note_on_sizes(sample: &str, train: usize, others: [Option<usize>; 
     format!("{} to train on{}", counted(train, sample), others.collect::<String>())
 }
 
-/// Leaves out the notes on columns after the first, and returns how many there were.
-pub(crate) fn leave_out_on_columns(notes: &mut Vec<String>) -> usize {
+/// Has the notes on columns after the first be one note.
+///
+/// - `whole`: the command or option that has them all
+pub(crate) fn shorten_notes_on_columns(notes: &mut Vec<String>, whole: &str) {
     let mut on_columns = 0;
     notes.retain(|note| {
         on_columns += usize::from(note.starts_with("column `"));
         on_columns <= MOST_ON_COLUMNS || !note.starts_with("column `")
     });
-    on_columns.saturating_sub(MOST_ON_COLUMNS)
+    if on_columns > MOST_ON_COLUMNS {
+        let more = counted(on_columns - MOST_ON_COLUMNS, "note");
+        notes.push(format!("and {more} more on columns; `{whole}` has them all"));
+    }
 }
 
 #[cfg(test)]
@@ -40,9 +45,11 @@ mod tests {
     fn the_first_notes_on_columns_and_all_others_stay() {
         let mut notes: Vec<String> = (0..40).map(|at| format!("column `{at}`: odd")).collect();
         notes.push("target `y`: binary".to_owned());
-        assert_eq!(leave_out_on_columns(&mut notes), 10);
-        assert_eq!((notes.len(), notes[29].as_str()), (31, "column `29`: odd"));
+        shorten_notes_on_columns(&mut notes, "--json");
+        assert_eq!((notes.len(), notes[29].as_str()), (32, "column `29`: odd"));
         assert_eq!(notes[30], "target `y`: binary");
-        assert_eq!(leave_out_on_columns(&mut notes), 0);
+        assert_eq!(notes[31], "and 10 notes more on columns; `--json` has them all");
+        shorten_notes_on_columns(&mut notes, "--json");
+        assert_eq!(notes.len(), 32);
     }
 }

@@ -182,8 +182,7 @@ pub(crate) fn refuse_others(run: &Path, settings: &[SettingsLayer]) -> Result<()
     let Some(named) = last_named(settings, WEIGHTS).filter(|_| kept.is_file()) else {
         return Ok(());
     };
-    let read = |path: &Path| WeightsFile::read(path, |_| true).map(|file| fingerprint(&file));
-    if read(&named)? == read(&kept)? {
+    if fingerprint_of(&named)? == fingerprint_of(&kept)? {
         return Ok(());
     }
     Err(Failure::new(
@@ -203,13 +202,14 @@ pub(crate) fn refuse_others(run: &Path, settings: &[SettingsLayer]) -> Result<()
 pub(crate) fn kept_instead(run: &Path, settings: &[SettingsLayer]) -> Option<SettingsLayer> {
     let kept = run.join(INITIAL);
     let named = last_named(settings, WEIGHTS).filter(|_| kept.is_file())?;
-    let read = |path: &Path| {
-        let file = WeightsFile::read(path, |_| true).ok()?;
-        Some(fingerprint(&file))
-    };
-    let own = read(&kept)?;
-    (read(&named) != Some(own))
-        .then(|| SettingsLayer::path(run, WEIGHTS, &kept.display().to_string()))
+    let own = fingerprint_of(&kept).ok()?;
+    let are_same = fingerprint_of(&named).is_ok_and(|named| named == own);
+    (!are_same).then(|| SettingsLayer::path(run, WEIGHTS, &kept.display().to_string()))
+}
+
+/// A hash of all weights of the file or run at a path.
+fn fingerprint_of(path: &Path) -> Result<String, Failure> {
+    WeightsFile::read(path, |_| true).map(|file| fingerprint(&file))
 }
 
 /// A hash of all weights of a file.

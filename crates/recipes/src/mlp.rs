@@ -18,9 +18,8 @@ use crate::{
     ExitCode, Failure, Start, Summary,
     class_weights::ClassWeights,
     config::{self, Check, Checker, Config, Monitored, Source, TableData, check_dropout},
-    data_notes::{leave_out_on_columns, note_on_sizes},
+    data_notes::{note_on_sizes, shorten_notes_on_columns},
     environment::DataHashes,
-    numbers::counted,
     plan::{FrozenLayers, Outline, Plan},
     registry::{self, Recipe},
     table_evaluation::{TableEvaluation, table_losses},
@@ -128,13 +127,7 @@ fn train<B: AutodiffBackend>(
 /// What the user should know of the rows, a sentence each.
 fn notes_on_rows(data: &TableData, splits: &TableSplits) -> Vec<String> {
     let mut notes = splits.notes.clone();
-    let left_out = leave_out_on_columns(&mut notes);
-    if left_out > 0 {
-        let more = counted(left_out, "note");
-        notes.push(format!(
-            "and {more} more on columns; `recipes data inspect --json` has them all"
-        ));
-    }
+    shorten_notes_on_columns(&mut notes, "recipes data inspect --json");
     if data.source != Source::Synthetic {
         let sizes = [&splits.validation, &splits.test].map(|split| split.as_ref().map(Table::rows));
         notes.push(note_on_sizes("row", splits.train.rows(), sizes));

@@ -114,15 +114,13 @@ impl<B: Backend> TableEvaluation<B> {
         let batches = self.loader.batches(0, 0).filter(|batch| batch.part.samples > 0);
         for TableBatch { features, targets, .. } in self.group.until_interrupted(batches) {
             let outputs = model.forward(features, &mut Pass::evaluation());
-            let of_classes = match targets.clone() {
-                TableTargets::Binary(labels) => {
-                    let zero = outputs.zeros_like();
-                    Some((Tensor::cat(vec![zero, outputs.clone()], 1), labels.int()))
-                }
-                TableTargets::Classes(labels) => Some((outputs.clone(), labels)),
-                TableTargets::Values(_) => None,
-            };
-            if let Some((logits, labels)) = of_classes {
+            if let Some(labels) = targets.labels() {
+                let logits = match targets {
+                    TableTargets::Binary(_) => {
+                        Tensor::cat(vec![outputs.zeros_like(), outputs.clone()], 1)
+                    }
+                    _ => outputs.clone(),
+                };
                 evaluation.add_classes(&logits, &labels);
                 each(logits, labels);
             }

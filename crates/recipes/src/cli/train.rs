@@ -1,6 +1,7 @@
 //! `recipes train`.
 
 use std::{
+    iter,
     path::{Path, PathBuf},
     time::Instant,
 };
@@ -196,17 +197,17 @@ fn of_run(named: &Path, file: &SettingsLayer) -> Vec<SettingsLayer> {
     let Some(run) = named.parent().filter(|_| named.ends_with(CONFIG)) else {
         return Vec::new();
     };
-    let mut settings = vec![file.clone()];
-    settings.extend(paths::layers(run, &paths::moved(run, file)));
+    let mut layers = paths::layers(run, &paths::moved(run, file));
+    let settings: Vec<_> = iter::once(file).chain(&layers).cloned().collect();
     if let Some(kept) = kept_instead(run, &settings) {
         print_note(&format!(
             "`model.weights` of `{run}` leads to other weights by now, or to none: this run begins with those \
              that `{run}` has kept",
             run = run.display()
         ));
-        settings.push(kept);
+        layers.push(kept);
     }
-    settings.split_off(1)
+    layers
 }
 
 /// Refuses a run directory, where the user may have meant its configuration.

@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 
 use super::Source;
 use crate::{
-    data_notes::leave_out_on_columns,
+    data_notes::shorten_notes_on_columns,
     names::shortened,
     numbers::{counted, grouped, percent, significant},
 };
@@ -112,11 +112,7 @@ fn notes(notes: &[String], described: &[Column]) -> String {
     let said: HashSet<String> = described.iter().filter_map(Column::note_if_dropped).collect();
     let mut shown: Vec<String> =
         notes.iter().filter(|note| !said.contains(*note)).cloned().collect();
-    let left_out = leave_out_on_columns(&mut shown);
-    if left_out > 0 {
-        let more = counted(left_out, "note");
-        shown.push(format!("and {more} more on columns; `--json` has them all"));
-    }
+    shorten_notes_on_columns(&mut shown, "--json");
     shown.iter().map(|note| format!("note: {note}\n")).collect()
 }
 
