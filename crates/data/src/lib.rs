@@ -3,7 +3,7 @@
 //! An [`ImageSource`] (yours, or [`image_folder`], [`idx`], [`cifar10`], [`drawn`]), a [`Table`]
 //! ([`csv_table`], [`npy`], [`synthetic`]) or a [`text`] is read and checked on the host. The reader or
 //! [`Subset::divide`] holds a part out, by seed. What was learnt from the training split (means, standard
-//! deviations, categories, classes) is the preprocessing: an [`ImagePreprocessing`], a
+//! deviations, categories, words, classes) is the preprocessing: an [`ImagePreprocessing`], a
 //! [`TablePreprocessing`] or a [`Vocabulary`]. It is saved with the model, so that prediction encodes a
 //! record exactly as training did.
 //!
@@ -93,7 +93,8 @@ mod table;
 pub use crate::preprocess::{
     ALWAYS_MISSING, CategoryEncoding, CellError, Column, ColumnKind, Decoder, Dress,
     IMAGENET_DEVIATION, IMAGENET_MEAN, ImagePreprocessing, ImageShape, LARGEST_SCORE, Resize,
-    TablePreprocessing, Target, TargetKind, Task, TokenKind, Vocabulary, VocabularyError,
+    TablePreprocessing, Target, TargetKind, Task, TextFeatures, TokenKind, Vocabulary,
+    VocabularyError,
 };
 #[cfg(feature = "sources")]
 pub use crate::{

@@ -15,7 +15,10 @@ use crate::{
 };
 
 pub use self::copies::note_on_rows_in_both;
-pub(crate) use self::notes::{FEW_NOTES, notes_on_columns, notes_on_splits};
+pub(crate) use self::{
+    copies::column_ranges,
+    notes::{FEW_NOTES, notes_on_columns, notes_on_splits},
+};
 
 /// A target of whole numbers is a class if it has at most this many.
 pub(crate) const MOST_INTEGER_CLASSES: usize = 20;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use data::{ImagePreprocessing, TablePreprocessing, Task, Vocabulary};
+use data::{ImagePreprocessing, TablePreprocessing, Task, TextFeatures, Vocabulary};
 use models::{Architecture, VggClassifierConfig};
 use serde::{Deserialize, Serialize};
 
@@ -106,6 +106,14 @@ impl Description {
                     network.embeddings.iter().map(|table| (table.feature, table.entries));
                 if embedded.collect::<Vec<_>>() != table.indexed() {
                     return Err("the embedded features are not those that are indices".to_owned());
+                }
+                let read = network.texts.iter().map(|text| TextFeatures {
+                    feature: text.feature,
+                    length: text.length,
+                    tokens: text.tokens,
+                });
+                if read.collect::<Vec<_>>() != table.texts() {
+                    return Err("the features that are read as text are not its tokens".to_owned());
                 }
                 if self.classes != table.target.classes() {
                     return Err("its classes are not those of its target".to_owned());

@@ -19,7 +19,7 @@ use crate::{
     prediction::{binary, multiclass},
 };
 
-/// Rows of a table that [`Model::predict_rows`] takes at a time; more in a call are predicted no faster.
+/// Rows of a table that [`Model::predict_rows`] takes at a time, fewer if they have texts; more in a call are predicted no faster.
 pub const ROWS_AT_A_TIME: usize = 1024;
 /// Images that [`Model::predict_images`] takes at a time; more in a call are predicted no faster.
 pub const IMAGES_AT_A_TIME: usize = 64;
@@ -165,7 +165,10 @@ impl<B: Backend> Model<B> {
     /// between -`largest` and `largest`, or 0 if it is missing. A missing category counts as `fill`. A
     /// category that is a number has its shortest form: `1` for `01` and `1.0`. With the encoding `one_hot`
     /// it becomes a feature for each of `categories`, 1 for its own, and with `index` its place there plus
-    /// `offset`, or 0 if it is not among them. A dropped column becomes nothing.
+    /// `offset`, or 0 if it is not among them. A text is cut into words as by [`data::Vocabulary::words`],
+    /// which have the ids of the column's `vocabulary`, as above; the last `length` of them become
+    /// features, after zeros where there are fewer, and a missing text becomes zeros. A dropped column
+    /// becomes nothing.
     ///
     /// - `numbers`: the type in which the weights are stored; the network computes in f32
     ///
@@ -185,7 +188,7 @@ impl<B: Backend> Model<B> {
     /// # Errors
     ///
     /// If the model does not read rows, or `features` are not whole rows, not finite or larger than any that
-    /// is encoded, or have the index of an unknown category.
+    /// is encoded, or have the id of an unknown category or token.
     pub fn predict_rows(&self, features: &[f32]) -> Result<Vec<Prediction<'_>>, InferenceError> {
         let (Preprocessing::Table(table), Network::Mlp(mlp)) =
             (&self.description.preprocessing, &self.network)
@@ -194,9 +197,9 @@ impl<B: Backend> Model<B> {
         };
         let width = table.width().max(1);
         whole_inputs(features.len(), "rows", width)?;
-        check_values(features, width, &table.indexed())?;
+        check_values(features, width, &table.ids())?;
         let mut predictions = Vec::with_capacity(features.len() / width);
-        for chunk in features.chunks(ROWS_AT_A_TIME * width) {
+        for chunk in features.chunks(table.rows_at_a_time(ROWS_AT_A_TIME) * width) {
             let data = TensorData::new(chunk.to_vec(), [chunk.len() / width, width]);
             let outputs =
                 mlp.forward(Tensor::from_data(data, &self.device), &mut Pass::evaluation());
@@ -300,26 +303,18 @@ impl<B: Backend> Model<B> {
     }
 }
 
-/// Checks that features are such as are encoded, which no network turns into NaN, and indices in range.
+/// Checks that features are such as are encoded, which no network turns into NaN, and ids in range.
 ///
-/// - `indexed`: those features, each with its number of indices
-fn check_values(
-    features: &[f32],
-    width: usize,
-    indexed: &[(usize, usize)],
-) -> Result<(), InferenceError> {
+/// - `ids`: how many each feature may be, 0 for one that is a number
+fn check_values(features: &[f32], width: usize, ids: &[usize]) -> Result<(), InferenceError> {
     for (row, features) in features.chunks_exact(width).enumerate() {
-        let is_index = |feature: usize| indexed.iter().any(|&(index, _)| index == feature);
-        let is_known = |feature: usize| {
-            let size = f64::from(features[feature].abs());
-            size <= LARGEST_SCORE || (size.is_finite() && is_index(feature))
-        };
-        if let Some(feature) = (0..width).find(|&feature| !is_known(feature)) {
-            return Err(InferenceError::NotFinite { row, feature, value: features[feature] });
-        }
-        for &(feature, entries) in indexed {
-            let value = features[feature];
-            if !(0.0..entries as f32).contains(&value) || value.fract() != 0.0 {
+        for (feature, (&value, &entries)) in features.iter().zip(ids).enumerate() {
+            let size = f64::from(value.abs());
+            if !size.is_finite() || entries == 0 && size > LARGEST_SCORE {
+                return Err(InferenceError::NotFinite { row, feature, value });
+            }
+            let is_id = (0.0..entries as f32).contains(&value) && value.fract() == 0.0;
+            if entries > 0 && !is_id {
                 return Err(InferenceError::Index { row, feature, value, entries });
             }
         }

@@ -13,7 +13,7 @@ use inference::{
 };
 use models::{
     Architecture, CnnConfig, FeatureEmbedding, HeadConfig, MlpConfig, ResNetConfig, TextLstmConfig,
-    VggClassifierConfig, VggConfig,
+    TextReaderConfig, VggClassifierConfig, VggConfig,
 };
 use serde_json::{Value, json};
 use store::{StoredTensor, TensorFile};
@@ -46,10 +46,45 @@ fn table() -> TensorFile {
         target: Target { name: "t".to_owned(), index: 3, kind, dress: None },
     };
     let embeddings = vec![FeatureEmbedding { feature: 1, entries: 3, width: 2 }];
-    let config = MlpConfig { inputs: 3, hidden: vec![4], outputs: 3, embeddings, dropout: 0.25 };
+    let config = MlpConfig {
+        inputs: 3,
+        hidden: vec![4],
+        outputs: 3,
+        embeddings,
+        dropout: 0.25,
+        ..MlpConfig::default()
+    };
     let network = config.init::<Selected>(0, &Device::default());
     let architecture = Architecture::Mlp(config);
     model_file(&network, &described(architecture, Preprocessing::Table(table), &classes))
+}
+
+/// A number and a text of three tokens, and two classes.
+fn reviews() -> TensorFile {
+    let column = |name: &str, kind| Column { name: name.to_owned(), kind, dress: None };
+    let vocabulary = Vocabulary::words("a good film", 4).unwrap();
+    let classes = ["no", "yes"].map(str::to_owned);
+    let table = TablePreprocessing {
+        header: true,
+        decimal_comma: false,
+        missing: Vec::new(),
+        columns: vec![
+            column("p", ColumnKind::Numeric { mean: 0.0, deviation: 1.0 }),
+            column("q", ColumnKind::Text { vocabulary, length: 3 }),
+        ],
+        target: Target {
+            name: "t".to_owned(),
+            index: 2,
+            kind: TargetKind::Binary { classes },
+            dress: None,
+        },
+    };
+    let texts =
+        vec![TextReaderConfig { feature: 1, length: 3, tokens: 5, embedding: 2, hidden: None }];
+    let config = MlpConfig { inputs: 4, outputs: 1, texts, ..MlpConfig::default() };
+    let network = config.init::<Selected>(0, &Device::default());
+    let architecture = Architecture::Mlp(config);
+    model_file(&network, &described(architecture, Preprocessing::Table(table), &["no", "yes"]))
 }
 
 fn pixels(channels: usize, size: usize) -> Preprocessing {
@@ -110,14 +145,16 @@ fn whole(file: TensorFile) -> Model<Selected> {
 fn a_file_that_contradicts_itself_is_refused() {
     let deep = json!([[2], [], [], [], [], []]);
     let of_nothing = json!({ "network": "mlp", "inputs": 0, "hidden": [4], "outputs": 3 });
-    let cases: [(File, &str, Value, &str); 22] = [
-        (table, "/architecture/inputs", json!(0), "the features [1] are embedded, of 0 features"),
+    let cases: [(File, &str, Value, &str); 24] = [
+        (table, "/architecture/inputs", json!(0), "the features [1] are replaced, of 0 features"),
         (table, "/architecture", of_nothing, "one of them is 0"),
         (table, "/architecture/inputs", json!(4), "3 features of a row, but 4 for its network"),
         (table, "/architecture/outputs", json!(4), "3 outputs, but 4 for its network"),
         (table, "/architecture/outputs", json!(0), "one of them is 0"),
         (table, "/architecture/embeddings/0/feature", json!(0), "the embedded features are not"),
         (table, "/architecture/embeddings/0/entries", json!(2), "the embedded features are not"),
+        (reviews, "/architecture/texts/0/length", json!(2), "read as text are not its tokens"),
+        (reviews, "/architecture/texts/0/tokens", json!(6), "read as text are not its tokens"),
         (table, "/architecture/dropout", json!(-0.5), "the probability of dropout is -0.5"),
         (table, "/classes", json!(["a", "b"]), "its classes are not those of its target"),
         (image, "/classes", json!(["a"]), "1 classes, but 2 for its network"),

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::{
     Architecture, CnnConfig, FeatureEmbedding, HeadConfig, MlpConfig, Positions, ResNetConfig,
-    Shortcut, SimpleNetConfig, TextLstmConfig, VggClassifierConfig, VggConfig,
+    Shortcut, SimpleNetConfig, TextLstmConfig, TextReaderConfig, VggClassifierConfig, VggConfig,
     initialization::Initialization,
 };
 
@@ -136,6 +136,14 @@ impl Table {
         {
             self.add(&format!("embeddings.{index}"), vec![*width], entries * width, 0);
         }
+        for (index, text) in config.texts.iter().enumerate() {
+            let &TextReaderConfig { length, tokens, embedding, hidden, .. } = text;
+            let name = format!("texts.{index}");
+            self.add(&format!("{name}.embedding"), vec![length, embedding], tokens * embedding, 0);
+            if let Some(hidden) = hidden {
+                self.lstm(&format!("{name}.lstm.0"), [length, embedding, hidden], 1);
+            }
+        }
         self.shape = vec![config.width()];
         let widths = config.hidden.iter().chain([&config.outputs]);
         for (index, &outputs) in widths.enumerate() {
@@ -196,18 +204,23 @@ impl Table {
         let biases = if config.initialization == Initialization::Keras { 1 } else { 2 };
         for index in 0..config.layers {
             let inputs = if index == 0 { embedding } else { hidden };
-            let weights = 4 * hidden * (inputs + hidden);
-            let parameters = weights + biases * 4 * hidden;
-            self.add(&format!("lstm.{index}"), vec![time, hidden], parameters, weights * time);
-            if let Some(layer) = self.layers.last_mut() {
-                // Inputs and hidden units side by side, four gates, and the cell.
-                layer.kept += time * (inputs + hidden + 4 * hidden + hidden);
-            }
+            self.lstm(&format!("lstm.{index}"), [time, inputs, hidden], biases);
         }
         if config.predict == Positions::Last {
             self.shape[0] = 1;
         }
         self.dense("dense", vocabulary);
+    }
+
+    /// - `biases`: of each gate
+    fn lstm(&mut self, name: &str, [time, inputs, hidden]: [usize; 3], biases: usize) {
+        let weights = 4 * hidden * (inputs + hidden);
+        let parameters = weights + biases * 4 * hidden;
+        self.add(name, vec![time, hidden], parameters, weights * time);
+        if let Some(layer) = self.layers.last_mut() {
+            // Inputs and hidden units side by side, four gates, and the cell.
+            layer.kept += time * (inputs + hidden + 4 * hidden + hidden);
+        }
     }
 
     fn vgg(&mut self, config: &VggConfig) {
@@ -337,14 +350,22 @@ mod tests {
             FeatureEmbedding { feature: 0, entries: 3, width: 2 },
             FeatureEmbedding { feature: 2, entries: 5, width: 4 },
         ];
+        let of_text = |(feature, hidden)| TextReaderConfig {
+            feature,
+            length: 2,
+            tokens: 9,
+            embedding: 5,
+            hidden,
+        };
         let config = MlpConfig {
-            inputs: 6,
+            inputs: 7,
             hidden: vec![7, 5],
             outputs: 2,
             embeddings,
+            texts: [(3, Some(4)), (5, None)].map(of_text).to_vec(),
             ..Default::default()
         };
-        check(Architecture::Mlp(config), &[6]);
+        check(Architecture::Mlp(config), &[7]);
         for initialization in [Initialization::Keras, Initialization::Pytorch] {
             let config = TextLstmConfig { layers: 2, initialization, ..TextLstmConfig::default() };
             check(Architecture::TextLstm(config), &[20]);

@@ -34,6 +34,7 @@ mod mlp;
 mod resnet;
 mod simplenet;
 mod text_lstm;
+mod text_reader;
 mod vgg;
 
 // What is computed from their logits.
@@ -55,5 +56,6 @@ pub use crate::{
     resnet::{ResNet, ResNetConfig, Shortcut},
     simplenet::{SimpleNet, SimpleNetConfig},
     text_lstm::{Positions, TextLstm, TextLstmConfig},
+    text_reader::TextReaderConfig,
     vgg::{Head, HeadConfig, Vgg, VggClassifier, VggClassifierConfig, VggConfig},
 };

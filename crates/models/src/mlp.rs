@@ -1,4 +1,5 @@
-//! The multi-layer perceptron: dense layers with ReLU and dropout between them.
+//! The multi-layer perceptron: dense layers with ReLU and dropout between them, on numbers, learnt vectors of
+//! categories, and what is read of texts.
 
 use backend::Backend;
 use burn::{module::Module, tensor::Tensor};
@@ -7,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     ArchitectureError, Initialization, Initializer, Pass,
     layers::{Dropout, Embedding, Linear},
+    text_reader::{TextReader, TextReaderConfig},
 };
 
 /// The sizes of an [`Mlp`].
@@ -22,6 +24,10 @@ pub struct MlpConfig {
     /// The features that are indices, each replaced by a learnt vector; in ascending order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub embeddings: Vec<FeatureEmbedding>,
+    /// The features that are the tokens of texts, each text replaced by what a reader makes of it; in ascending
+    /// order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub texts: Vec<TextReaderConfig>,
     /// The probability of dropout after each hidden layer.
     #[serde(default, skip_serializing_if = "is_none")]
     pub dropout: f64,
@@ -44,11 +50,15 @@ pub struct FeatureEmbedding {
     pub width: usize,
 }
 
-/// Dense layers with ReLU and dropout between them, after embeddings of the features that are indices.
+/// Dense layers with ReLU and dropout between them, after embeddings of the features that are indices, and
+/// readers of those that are tokens of texts.
 #[derive(Module, Debug)]
 pub struct Mlp<B: Backend> {
     embeddings: Vec<Embedding<B>>,
     embedded: Vec<usize>,
+    texts: Vec<TextReader<B>>,
+    /// The first feature of each text, and how many it has.
+    texts_at: Vec<[usize; 2]>,
     layers: Vec<Linear<B>>,
     dropout: Dropout,
 }
@@ -56,24 +66,37 @@ pub struct Mlp<B: Backend> {
 impl MlpConfig {
     /// # Errors
     ///
-    /// If a size is 0, dropout is not a probability, or the embedded features are not features of a sample,
-    /// in ascending order.
+    /// If a size is 0, dropout is not a probability, or the features that are replaced are not different
+    /// features of a sample, in ascending order.
     pub fn check(&self) -> Result<(), ArchitectureError> {
         let of_embeddings = self.embeddings.iter().flat_map(|table| [table.entries, table.width]);
-        // With embeddings, the features tell more.
-        let features = self.embeddings.is_empty().then_some(self.inputs);
+        let of_texts = self
+            .texts
+            .iter()
+            .flat_map(|text| [text.length, text.tokens, text.embedding, text.outputs()]);
         let of_layers = self.hidden.iter().copied().chain([self.outputs]);
-        ArchitectureError::unless_positive(
-            features.into_iter().chain(of_layers).chain(of_embeddings),
-        )?;
+        // Where some are replaced, the features tell more.
+        let replaces = !self.embeddings.is_empty() || !self.texts.is_empty();
+        let features = (!replaces).then_some(self.inputs).into_iter();
+        let sizes = features.chain(of_layers).chain(of_embeddings).chain(of_texts);
+        ArchitectureError::unless_positive(sizes)?;
         ArchitectureError::unless_probability(self.dropout)?;
-        let features: Vec<usize> = self.embeddings.iter().map(|table| table.feature).collect();
         let inputs = self.inputs;
-        if features.is_sorted_by(|a, b| a < b) && features.last().is_none_or(|&last| last < inputs)
-        {
+        let of_tables = self.embeddings.iter().map(|table| [table.feature, 1]);
+        let of_texts = self.texts.iter().map(|text| [text.feature, text.length]);
+        let mut replaced: Vec<[usize; 2]> = of_tables.clone().chain(of_texts.clone()).collect();
+        replaced.sort_unstable();
+        let mut next = 0;
+        let are_apart = replaced.iter().all(|&[first, length]| {
+            let are_there = next <= first && length <= inputs.saturating_sub(first);
+            next = first.saturating_add(length);
+            are_there
+        });
+        if are_apart && of_tables.is_sorted() && of_texts.is_sorted() {
             return Ok(());
         }
-        let reason = format!("the features {features:?} are embedded, of {inputs} features");
+        let features: Vec<usize> = replaced.iter().map(|&[first, _]| first).collect();
+        let reason = format!("the features {features:?} are replaced, of {inputs} features");
         Err(ArchitectureError::Sizes { reason })
     }
 
@@ -89,6 +112,9 @@ impl MlpConfig {
             let initializer = tables.at(&index.to_string());
             Embedding::of_categories(&initializer, embedding.entries, embedding.width)
         };
+        let readers = initializer.at("texts");
+        let reader =
+            |(index, text): (usize, &TextReaderConfig)| text.build(&readers.at(&index.to_string()));
         let layers = initializer.at("layers");
         let inputs = std::iter::once(self.width()).chain(self.hidden.iter().copied());
         let outputs = self.hidden.iter().copied().chain(std::iter::once(self.outputs));
@@ -98,6 +124,8 @@ impl MlpConfig {
         Mlp {
             embeddings: self.embeddings.iter().enumerate().map(table).collect(),
             embedded: self.embeddings.iter().map(|embedding| embedding.feature).collect(),
+            texts: self.texts.iter().enumerate().map(reader).collect(),
+            texts_at: self.texts.iter().map(|text| [text.feature, text.length]).collect(),
             layers: inputs.zip(outputs).enumerate().map(layer).collect(),
             dropout: Dropout::new(self.dropout),
         }
@@ -105,8 +133,11 @@ impl MlpConfig {
 
     /// The inputs of the first dense layer.
     pub(crate) fn width(&self) -> usize {
-        let others = self.inputs.saturating_sub(self.embeddings.len());
-        self.embeddings.iter().map(|embedding| embedding.width).fold(others, usize::saturating_add)
+        let of_texts = self.texts.iter().map(|text| (text.length, text.outputs()));
+        let replaced = self.embeddings.iter().map(|table| (1, table.width)).chain(of_texts);
+        replaced.fold(self.inputs, |width, (features, by)| {
+            width.saturating_sub(features).saturating_add(by)
+        })
     }
 }
 
@@ -114,7 +145,7 @@ impl<B: Backend> Mlp<B> {
     /// - `features`: `[batch, inputs]`
     /// - returns logits: `[batch, outputs]`
     pub fn forward(&self, features: Tensor<B, 2>, pass: &mut Pass<B>) -> Tensor<B, 2> {
-        let features = self.embed(features);
+        let features = self.replace(features);
         let Some((last, hidden)) = self.layers.split_last() else { return features };
         let hidden = hidden
             .iter()
@@ -122,25 +153,33 @@ impl<B: Backend> Mlp<B> {
         last.forward(hidden)
     }
 
-    /// Replaces indices by vectors.
+    /// Replaces indices by vectors, and texts by what is read of them.
     ///
     /// - `features`: `[batch, inputs]`
     /// - returns: `[batch, inputs of the first dense layer]`
-    fn embed(&self, features: Tensor<B, 2>) -> Tensor<B, 2> {
-        if self.embeddings.is_empty() {
+    fn replace(&self, features: Tensor<B, 2>) -> Tensor<B, 2> {
+        if self.embeddings.is_empty() && self.texts.is_empty() {
             return features;
         }
         let [samples, width] = features.dims();
         let columns = |from: usize, to: usize| features.clone().slice([0..samples, from..to]);
+        let vectors = self.embeddings.iter().zip(&self.embedded).map(|(embedding, &feature)| {
+            let indices = columns(feature, feature + 1).int();
+            (feature, feature + 1, embedding.forward(indices).flatten(1, 2))
+        });
+        let texts = self.texts.iter().zip(&self.texts_at).map(|(reader, &[first, length])| {
+            (first, first + length, reader.forward(columns(first, first + length).int()))
+        });
+        let mut replaced: Vec<(usize, usize, Tensor<B, 2>)> = vectors.chain(texts).collect();
+        replaced.sort_by_key(|&(first, ..)| first);
         let mut parts = Vec::new();
         let mut next = 0;
-        for (embedding, &feature) in self.embeddings.iter().zip(&self.embedded) {
-            if next < feature {
-                parts.push(columns(next, feature));
+        for (first, end, by) in replaced {
+            if next < first {
+                parts.push(columns(next, first));
             }
-            let indices = columns(feature, feature + 1).int();
-            parts.push(embedding.forward(indices).flatten(1, 2));
-            next = feature + 1;
+            parts.push(by);
+            next = end;
         }
         if next < width {
             parts.push(columns(next, width));
@@ -189,6 +228,32 @@ mod tests {
     }
 
     #[test]
+    fn replaced_features_are_apart_and_in_order() {
+        let table = |feature| FeatureEmbedding { feature, entries: 2, width: 1 };
+        let text = |feature, length| TextReaderConfig {
+            feature,
+            length,
+            tokens: 2,
+            embedding: 1,
+            hidden: Some(1),
+        };
+        let check = |embeddings: &[FeatureEmbedding], texts: &[TextReaderConfig]| {
+            let (embeddings, texts) = (embeddings.to_vec(), texts.to_vec());
+            let sizes =
+                MlpConfig { inputs: 8, outputs: 1, embeddings, texts, ..Default::default() };
+            sizes.check().is_ok()
+        };
+        assert!(check(&[table(0), table(4)], &[text(1, 3), text(5, 3)]));
+        assert!(!check(&[], &[text(5, 4)]), "beyond the last feature");
+        assert!(!check(&[], &[text(1, usize::MAX)]), "far beyond it");
+        assert!(!check(&[table(2)], &[text(1, 3)]), "an index among tokens");
+        assert!(!check(&[], &[text(0, 3), text(2, 3)]), "the same token in two texts");
+        assert!(!check(&[], &[text(5, 3), text(1, 3)]), "out of order");
+        assert!(!check(&[table(4), table(0)], &[]), "out of order");
+        assert!(!check(&[], &[text(0, 0)]), "no token");
+    }
+
+    #[test]
     fn an_index_is_replaced_by_its_vector() {
         let embeddings = vec![
             FeatureEmbedding { feature: 0, entries: 3, width: 2 },
@@ -206,7 +271,7 @@ mod tests {
         assert!(first[..2].iter().chain(&second[..1]).all(|&value| value == 0.0));
         assert!(first[2..].iter().chain(&second[1..]).all(|&value| value != 0.0));
         let features = [[2.0, 0.5, 1.0, -0.5], [0.0, 7.0, 3.0, 8.0]];
-        let embedded = model.embed(Tensor::from_floats(features, &Device::default()));
+        let embedded = model.replace(Tensor::from_floats(features, &Device::default()));
         let expected =
             [[first[4], first[5], 0.5, second[1], -0.5], [first[0], first[1], 7.0, second[3], 8.0]];
         assert_eq!(embedded.into_data().iter::<f32>().collect::<Vec<_>>(), expected.concat());

@@ -15,7 +15,7 @@ use burn::{
 use models::{
     Architecture, ArchitectureError, CnnConfig, FeatureEmbedding, HeadConfig, Initialization,
     Initializer, MlpConfig, Pass, Positions, ResNetConfig, Shortcut, SimpleNetConfig,
-    TextLstmConfig, VggClassifier, VggClassifierConfig, VggConfig,
+    TextLstmConfig, TextReaderConfig, VggClassifier, VggClassifierConfig, VggConfig,
     weights::{count, load, shapes, to_tensors},
 };
 
@@ -112,6 +112,17 @@ fn every_network_learns_everywhere_and_comes_back_from_its_weights() {
     let model = config.init::<Recorded>(0, &device());
     let logits = model.forward(images([4, 2, 1, 1]).reshape([4, 2]), &mut Pass::evaluation());
     check(&Architecture::Mlp(config), &model, &[4, 3], logits);
+
+    for hidden in [None, Some(2)] {
+        let texts =
+            vec![TextReaderConfig { feature: 0, length: 3, tokens: 2, embedding: 2, hidden }];
+        let config =
+            MlpConfig { inputs: 4, hidden: vec![8], outputs: 3, texts, ..Default::default() };
+        let model = config.init::<Recorded>(0, &device());
+        let features = Tensor::from_floats([[0.0, 1.0, 0.0, 0.5], [1.0, 0.0, 1.0, 2.0]], &device());
+        let logits = model.forward(features, &mut Pass::evaluation());
+        check(&Architecture::Mlp(config), &model, &[2, 3], logits);
+    }
 
     let config = CnnConfig { size: CnnConfig::SMALLEST, ..CnnConfig::default() };
     let model = config.init::<Recorded>(0, &device());

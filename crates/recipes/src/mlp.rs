@@ -1,16 +1,17 @@
-//! The multi-layer perceptron on a table: the first tutorial's network, or your own CSV file.
+//! The multi-layer perceptron on a table: the first tutorial's network, or your own CSV file, texts included.
 
 use backend::{AutodiffBackend, Selected};
 use burn::backend::Autodiff;
 use data::{
     CategoryEncoding, Order, Table, TableLoader, TablePreprocessing, TableSplits, Task,
+    TextFeatures,
     csv_table::read_csv,
     npy::read_npy,
     refuse_shared,
     synthetic::{Labels, read_synthetic},
 };
 use inference::{Description, Preprocessing};
-use models::{Architecture, FeatureEmbedding, MlpConfig};
+use models::{Architecture, FeatureEmbedding, MlpConfig, TextReaderConfig};
 use serde::{Deserialize, Serialize};
 use training::Trainer;
 
@@ -28,12 +29,17 @@ use crate::{
 /// The recipe, as listed in [`crate::registry`].
 pub static RECIPE: Recipe = Recipe {
     name: "mlp",
-    summary: "a multi-layer perceptron on a table: 1000 random samples, your own CSV or NPY files",
+    summary: "a multi-layer perceptron on a table, to classify texts too: random samples, CSV or NPY files",
     task: registry::Task::Table,
     toml: include_str!("mlp.toml"),
     train: |layers, start| RECIPE.train_here(layers, start, train::<Autodiff<Selected>>),
     plan: |layers, _| plan(RECIPE.resolve(layers)?),
 };
+
+/// More are a slip.
+const MOST_NUMBERS_OF_A_WORD: usize = 100_000;
+/// More epochs are more than most texts need.
+const MANY_EPOCHS: usize = 50;
 
 /// The table `[model]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -45,6 +51,11 @@ pub struct Model {
     /// Numbers that represent a category; without it, a 0 or 1 for each category.
     #[serde(default, with = "config::or_empty")]
     pub embedding: Option<usize>,
+    /// Numbers that represent a word in a column of texts.
+    pub text_embedding: usize,
+    /// Units of an LSTM layer that reads a column of texts; without it, the mean of its words is taken.
+    #[serde(default, with = "config::or_empty")]
+    pub text_hidden: Option<usize>,
     /// The share of each hidden layer's output that is dropped while training.
     pub dropout: f64,
 }
@@ -54,6 +65,10 @@ impl Check for Model {
         let widths = self.hidden.as_deref().unwrap_or_default();
         config::check_widths("model.hidden", widths, checker);
         checker.require("model.embedding", self.embedding != Some(0), "at least 1");
+        let is_width = (1..=MOST_NUMBERS_OF_A_WORD).contains(&self.text_embedding);
+        checker.require("model.text_embedding", is_width, "1 to 100,000");
+        let units = self.text_hidden.as_slice();
+        config::check_widths("model.text_hidden", units, checker);
         check_dropout(self.dropout, self.hidden.as_deref(), checker);
     }
 }
@@ -148,8 +163,17 @@ fn notes_on_settings(
     let without_effect = config.model.embedding.is_some() && rows.indexed().is_empty();
     let note = without_effect
         .then(|| "`model.embedding` has no effect: no column is categorical".to_owned());
+    let config::Training { epochs, max_steps, patience, .. } = config.training;
+    let runs_on = max_steps.is_none() && patience.is_none() && validates && epochs > MANY_EPOCHS;
+    let is_long = runs_on && !rows.texts().is_empty();
+    let long = is_long.then(|| {
+        format!(
+            "{epochs} epochs take long for texts, which are sooner learnt: `--set training.patience=5` ends \
+             the run once the validation loss no longer falls"
+        )
+    });
     let (classes, chooses) = (rows.target.classes(), config.chooses_by(validates));
-    note.into_iter().chain(config.data.class_weights.note(labels, classes, chooses))
+    note.into_iter().chain(long).chain(config.data.class_weights.note(labels, classes, chooses))
 }
 
 /// Refuses settings that are for classes where the target is a value.
@@ -178,12 +202,20 @@ fn refuse_classes_of_values(
 pub fn network(settings: &Model, rows: &TablePreprocessing) -> MlpConfig {
     let width = settings.embedding.unwrap_or_default();
     let embedding = |(feature, entries)| FeatureEmbedding { feature, entries, width };
+    let text = |TextFeatures { feature, length, tokens }| TextReaderConfig {
+        feature,
+        length,
+        tokens,
+        embedding: settings.text_embedding,
+        hidden: settings.text_hidden,
+    };
     let multiclass = rows.task() == Task::Multiclass;
     MlpConfig {
         inputs: rows.width(),
         hidden: settings.hidden.clone().unwrap_or_default(),
         outputs: if multiclass { rows.target.classes().len() } else { 1 },
         embeddings: rows.indexed().into_iter().map(embedding).collect(),
+        texts: rows.texts().into_iter().map(text).collect(),
         dropout: settings.dropout,
     }
 }

@@ -109,6 +109,7 @@ fn usual_name(name: &str) -> Option<&'static str> {
         "lenet" | "lenet5" => simplenet::RECIPE.name,
         "char-rnn" | "char_rnn" => lstm_char::RECIPE.name,
         "rnn" | "gru" => lstm::RECIPE.name,
+        "text" | "text-classification" | "text-classifier" | "sentiment" => mlp::RECIPE.name,
         _ => return None,
     })
 }

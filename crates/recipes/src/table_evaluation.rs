@@ -15,7 +15,7 @@ use training::{Group, Metrics};
 
 use crate::{Failure, config::Monitored};
 
-/// Rows that are evaluated at a time.
+/// Rows that are evaluated at a time, or fewer if they have texts.
 const EVALUATION_BATCH: usize = 1024;
 
 /// A loss for each sample, of the kind that suits the targets.
@@ -82,7 +82,8 @@ impl<B: Backend> TableEvaluation<B> {
         group: &Group,
         device: &B::Device,
     ) -> Result<Self, Failure> {
-        let batching = Batching::evaluation(EVALUATION_BATCH).shared(group.share());
+        let rows = preprocessing.rows_at_a_time(EVALUATION_BATCH);
+        let batching = Batching::evaluation(rows).shared(group.share());
         let metrics = match (&preprocessing.target.kind, &table.targets) {
             (TargetKind::Regression { deviation, .. }, Targets::Values(values)) => {
                 of_values(values, *deviation)

@@ -2,7 +2,7 @@
 
 use std::{
     borrow::{Borrow, Cow},
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     hash::Hash,
     io::Read,
     path::Path,
@@ -189,17 +189,31 @@ pub fn read_table(
     header: Option<bool>,
     on_missing_target: OnMissingTarget,
 ) -> Result<(Table, Vec<String>), DataError> {
-    let (table, notes, _) = read_counted(path, preprocessing, header, on_missing_target)?;
-    Ok((table, notes))
+    let read = read_samples(path, preprocessing, header, on_missing_target, None)?;
+    Ok((read.table, read.notes))
 }
 
-/// As [`read_table`], and how many rows are left out for want of a target.
-pub(super) fn read_counted(
+/// The rows of a file of samples.
+pub(super) struct Samples {
+    pub(super) table: Table,
+    /// As [`Rows::notes`].
+    pub(super) notes: Vec<String>,
+    /// How many rows are left out for want of a target.
+    pub(super) unlabelled: usize,
+    /// The values of the column that names groups.
+    pub(super) groups: BTreeSet<String>,
+}
+
+/// As [`read_table`].
+///
+/// - `group`: the column that names groups, if any
+pub(super) fn read_samples(
     path: &Path,
     preprocessing: &TablePreprocessing,
     header: Option<bool>,
     on_missing_target: OnMissingTarget,
-) -> Result<(Table, Vec<String>, usize), DataError> {
+    group: Option<&str>,
+) -> Result<Samples, DataError> {
     let mut reader = CsvReader::open(path, &preprocessing.missing)?;
     let layout = Layout::find(&mut reader, preprocessing, header)?;
     read_numbers(&mut reader, &layout, preprocessing);
@@ -209,10 +223,15 @@ pub(super) fn read_counted(
         .ok_or_else(|| CsvError::NoTarget { path: path.to_owned(), target: target.name.clone() })?;
 
     reader.on_missing_target(place, on_missing_target);
+    let group = preprocessing.columns.iter().position(|column| Some(&*column.name) == group);
+    let group = group.and_then(|at| layout.columns[at]);
+    let mut groups = BTreeSet::new();
     let mut encoder = Encoder::new(preprocessing, layout);
     let (mut targets, mut lines) = (TargetReader::new(preprocessing), Vec::new());
     while let Some(row) = reader.next_row()? {
         lines.push(row.line);
+        let name = group.and_then(|place| cell::category(row.cell(place)));
+        groups.extend(name.map(Cow::into_owned));
         encoder.encode(path, &row)?;
         targets.push(path, row.line, row.cell(place))?;
     }
@@ -229,7 +248,7 @@ pub(super) fn read_counted(
     ];
     notes.extend(left_out.into_iter().flatten().map(|note| format!("`{name}`: {note}")));
     let table = Table { features: encoder.features, targets: targets.finish(path)?, lines };
-    Ok((table, notes, unlabelled.len()))
+    Ok(Samples { table, notes, unlabelled: unlabelled.len(), groups })
 }
 
 /// From here on gives numbers a point where the model takes numbers.
@@ -262,8 +281,9 @@ struct Encoder<'a> {
     /// The place of each category, by column: of thousands, none is searched for one by one.
     places: Vec<HashMap<&'a str, usize>>,
     features: Vec<f32>,
-    /// Of each column how many categories are unseen and how many numbers are far, and the first.
-    odd: Vec<[(u64, String); 2]>,
+    /// Of each column how many categories are unseen, how many numbers are far and how many texts have no
+    /// known word, and the first.
+    odd: Vec<[(u64, String); 3]>,
     /// The label of each class, if columns are taken by position, until a cell in the target's place
     /// is one.
     classes: Option<HashMap<Cow<'a, str>, u32>>,
@@ -336,12 +356,14 @@ impl<'a> Encoder<'a> {
             _ => Some(format!("{} values are {what}, such as `{first}`", grouped(count))),
         };
         let columns = self.preprocessing.columns.iter().zip(&self.odd);
-        let odd = columns.flat_map(|(column, [(unseen, category), (far, number)])| {
-            let unseen = told(*unseen, category, "not in the training rows");
-            let far = told(*far, number, "far from all in the training rows");
-            let told = unseen.into_iter().chain(far);
-            told.map(|told| format!("`{name}`: column `{}`: {told}", column.name))
-        });
+        let odd =
+            columns.flat_map(|(column, [(unseen, category), (far, number), (unread, text)])| {
+                let unseen = told(*unseen, category, "not in the training rows");
+                let far = told(*far, number, "far from all in the training rows");
+                let unread = told(*unread, text, "without a known word");
+                let told = unseen.into_iter().chain(far).chain(unread);
+                told.map(|told| format!("`{name}`: column `{}`: {told}", column.name))
+            });
         let no_class = self.first_target.as_ref().filter(|_| self.classes.is_some()).map(|text| {
             format!(
                 "`{name}`: no cell is a class where the training file has the target `{}`, such as \

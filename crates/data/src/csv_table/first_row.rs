@@ -84,14 +84,15 @@ impl FirstRow {
 
     /// A comma; without one, a semicolon or a tab, else `|`.
     ///
-    /// Commas do not count if all are in numbers, or all in names such as `age, years`, and others divide
+    /// Commas do not count if all are in numbers, or in names such as `age, years`, and others divide
     /// these: a cell has one at most.
     pub(super) fn delimiter(&self) -> u8 {
         let [commas, semicolons, tabs, bars] = self.counts;
         let others = semicolons.max(tabs).max(bars);
-        let in_numbers = self.decimal_commas == commas && commas <= others + 1;
-        let in_names = self.commas_in_names == commas && commas <= others;
-        if others == 0 || !(in_numbers || in_names) {
+        let are_in_cells = self.decimal_commas + self.commas_in_names == commas;
+        // Of names the last, that of the target, hardly has one, and `a, b; c, d` may as well be three columns.
+        let most = others + usize::from(self.decimal_commas > 0);
+        if others == 0 || !are_in_cells || commas > most {
             return b',';
         }
         match (semicolons, tabs) {
@@ -146,6 +147,11 @@ mod tests {
         check("Temperatur, °C;Feuchte, %;Alarm", b';', 1);
         check("name, first\tage\ty", b'\t', 1);
         check("name, age, notes; y", b',', 1);
+        check("Temperatur, °C;PM2,5;Alarm", b';', 1);
+        check("12,7;Rot, hell;14,0;nein", b';', 1);
+        check("a, b;1,2", b';', 1);
+        check("a, b; c, d", b',', 1);
+        check("Name\tPreis, EUR\tPM2,5", b'\t', 1);
         check("a", b',', 1);
         check("", b',', 1);
         check("\"a\n;", b',', 1);

@@ -4,7 +4,7 @@ use std::{collections::HashMap, path::Path};
 
 use super::{
     notation::Notation,
-    options::CsvOptions,
+    options::{CsvOptions, TextColumns},
     records::{Cells, MISSING, Records},
     schema::{Kind, Schema},
     summary::Worn,
@@ -12,8 +12,12 @@ use super::{
 };
 use crate::{
     CategoryEncoding, Column, ColumnKind, DataError, Dress, Moments, Table, TablePreprocessing,
-    Target, TargetKind, Targets,
-    preprocess::{standardise, standardise_target},
+    Target, TargetKind, Targets, Vocabulary,
+    preprocess::{
+        standardise, standardise_target,
+        text_cell::{encode_tokens, plain, token_ids},
+        words::Words,
+    },
     table::{self, matrix},
 };
 
@@ -27,9 +31,10 @@ pub(super) fn fit(
     let target = schema.target.index;
     let columns = schema.columns.iter().zip(&records.columns).enumerate();
     let columns = columns.map(|(place, (column, cells))| {
-        let kind = fit_column(&column.kind, cells, rows, options.categories);
+        let kind = fit_column(&column.kind, cells, rows, options);
         let point = schema.notations.point(place + usize::from(place >= target));
-        let point = point.filter(|_| !matches!(kind, ColumnKind::Dropped { .. }));
+        let is_read = matches!(kind, ColumnKind::Numeric { .. } | ColumnKind::Categorical { .. });
+        let point = point.filter(|_| is_read);
         Column { name: column.name.clone(), kind, dress: dress(&column.worn, point) }
     });
     let kind = match (&schema.target.kind, &records.target) {
@@ -52,13 +57,11 @@ fn dress(worn: &Option<Worn>, point: Option<char>) -> Option<Dress> {
     (worn.is_some() || point.is_some()).then(|| Dress { point, ..worn.unwrap_or_default() })
 }
 
-fn fit_column(
-    kind: &Kind,
-    cells: &Cells,
-    rows: &[usize],
-    encoding: CategoryEncoding,
-) -> ColumnKind {
-    let empty = || ColumnKind::Dropped { reason: "it has no values in the training split".into() };
+/// Why a column is dropped that has only missing cells.
+const EMPTY: &str = "it has no values in the training split";
+
+fn fit_column(kind: &Kind, cells: &Cells, rows: &[usize], options: &CsvOptions) -> ColumnKind {
+    let empty = || ColumnKind::Dropped { reason: EMPTY.to_owned() };
     match (kind, cells) {
         (Kind::Dropped(reason), _) => ColumnKind::Dropped { reason: reason.clone() },
         (Kind::Categorical(categories), Cells::Codes(codes)) => {
@@ -72,14 +75,31 @@ fn fit_column(
                 Some((fill, _)) => ColumnKind::Categorical {
                     categories: seen().map(|(category, _)| category.clone()).collect(),
                     fill: fill.clone(),
-                    encoding,
+                    encoding: options.categories,
                 },
                 None => empty(),
             }
         }
-        (Kind::Numeric | Kind::Categorical(_), cells) => match moments(cells, rows) {
+        (Kind::Text, Cells::Texts(texts)) => fit_texts(texts, rows, options.texts),
+        (_, cells) => match moments(cells, rows) {
             moments if moments.is_empty() => empty(),
             moments => ColumnKind::Numeric { mean: moments.mean(), deviation: moments.deviation() },
+        },
+    }
+}
+
+/// As many tokens are read of a text as the longest to train on has, at most `options.length`.
+fn fit_texts(texts: &[String], rows: &[usize], options: TextColumns) -> ColumnKind {
+    let texts = rows.iter().map(|&row| texts[row].as_str());
+    let texts: Vec<String> = texts.map(plain).collect();
+    let texts = texts.iter().map(String::as_str);
+    let tokens = |text| Words::of(text).take(options.length).count();
+    let length = texts.clone().map(tokens).max().unwrap_or(0);
+    match Vocabulary::words_of_texts(texts, options.vocabulary) {
+        _ if length == 0 => ColumnKind::Dropped { reason: EMPTY.to_owned() },
+        Ok(vocabulary) => ColumnKind::Text { vocabulary, length },
+        Err(_) => ColumnKind::Dropped {
+            reason: "no word is in two of its texts in the training split".to_owned(),
         },
     }
 }
@@ -136,7 +156,7 @@ fn encode_targets(
         (_, Cells::Codes(codes)) => {
             Ok(Targets::Classes(rows.iter().map(|&row| codes[row].into()).collect()))
         }
-        (_, Cells::Numbers(_) | Cells::Dropped) => {
+        (_, Cells::Numbers(_) | Cells::Texts(_) | Cells::Dropped) => {
             unreachable!("the schema makes codes of the targets of other tasks")
         }
     }
@@ -157,11 +177,16 @@ enum Encoder<'a> {
         categories: usize,
         encoding: CategoryEncoding,
     },
+    Texts {
+        texts: &'a [String],
+        vocabulary: &'a Vocabulary,
+        length: usize,
+    },
 }
 
 impl<'a> Encoder<'a> {
     /// `None` for a column that is not used.
-    fn new(kind: &ColumnKind, schema: &Kind, cells: &'a Cells) -> Option<Self> {
+    fn new(kind: &'a ColumnKind, schema: &Kind, cells: &'a Cells) -> Option<Self> {
         match (kind, schema, cells) {
             (&ColumnKind::Numeric { mean, deviation }, _, Cells::Numbers(numbers)) => {
                 Some(Self::Numbers { numbers, mean, deviation })
@@ -177,6 +202,9 @@ impl<'a> Encoder<'a> {
                 let (fill, categories) = (place(fill), categories.len());
                 Some(Self::Codes { codes, places, fill, categories, encoding: *encoding })
             }
+            (&ColumnKind::Text { ref vocabulary, length }, _, Cells::Texts(texts)) => {
+                Some(Self::Texts { texts, vocabulary, length })
+            }
             _ => None,
         }
     }
@@ -191,6 +219,9 @@ impl<'a> Encoder<'a> {
                 let place = places.get(usize::from(codes[row])).unwrap_or(fill); // MISSING has none
                 encoding.encode(*place, *categories, out);
             }
+            Self::Texts { texts, vocabulary, length } => {
+                encode_tokens(&token_ids(vocabulary, &texts[row]), *length, out);
+            }
         }
     }
 }
@@ -198,6 +229,7 @@ impl<'a> Encoder<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::csv_table::TargetColumn;
 
     #[test]
     fn moments_are_those_of_the_population() {
@@ -213,7 +245,11 @@ mod tests {
         let categories: Vec<String> = ["a", "b", "c"].map(str::to_owned).into();
         let kind = Kind::Categorical(categories);
         let cells = Cells::Codes(vec![2, 0, MISSING, 1, 2, 0]);
-        let fit = |rows: &[usize], encoding| fit_column(&kind, &cells, rows, encoding);
+        let fit = |rows: &[usize], categories| {
+            let target = TargetColumn::Index(-1);
+            let options = CsvOptions { categories, ..CsvOptions::new("a.csv", target) };
+            fit_column(&kind, &cells, rows, &options)
+        };
         let encoding = CategoryEncoding::OneHot;
         let learnt = fit(&[0, 1, 2, 4, 5], encoding);
         let categories = vec!["a".into(), "c".into()];

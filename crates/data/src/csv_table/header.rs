@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::{CsvError, reader::CsvReader, row::Row, summary::mostly_numbers};
 use crate::{
-    ColumnKind, DataError, Dress, TablePreprocessing, Task,
+    Column, ColumnKind, DataError, Dress, TablePreprocessing, Task,
     preprocess::{
         cell::{self, Cell},
         dress,
@@ -81,6 +81,7 @@ pub(super) fn names(reader: &mut CsvReader, header: bool) -> Result<Vec<String>,
     let path = reader.path().to_owned();
     let first = reader.next_row()?.ok_or(CsvError::Empty { path })?;
     reader.take_blank_rows(); // what stands above a header is no sample
+    reader.forget_used_marks(); // nor is a header
     if reader.is_at_end() {
         return Err(CsvError::HeaderOnly { path: reader.path().to_owned() }.into());
     }
@@ -152,7 +153,9 @@ impl Layout {
         known: &TablePreprocessing,
         header: Option<bool>,
     ) -> Result<Self, DataError> {
-        let found = || names_known(reader, known) || text_above_numbers(reader);
+        // Nothing would tell a header that is not the training file's from a row of texts.
+        let must_be = known.header && !known.texts().is_empty();
+        let found = || must_be || names_known(reader, known) || text_above_numbers(reader);
         let (is_given, header) = (header.is_some(), header.unwrap_or_else(found));
         let note = note(reader, known, header).filter(|_| !is_given);
         let names = names(reader, header)?;
@@ -191,17 +194,21 @@ impl Layout {
         Ok(Self { columns, target, by_position: false, note: None, names: Vec::new() })
     }
 
-    /// The columns that are there, the target among them.
+    /// The columns that are there and may have numbers, the target among them.
     pub(super) fn known(&self, known: &TablePreprocessing) -> Vec<KnownColumn> {
-        let are_numbers = |kind: &ColumnKind| matches!(kind, ColumnKind::Numeric { .. });
-        let columns = known.columns.iter();
-        let columns = columns.map(|column| (are_numbers(&column.kind), column.dress));
-        let target = (known.task() == Task::Regression, known.target.dress);
-        let places = self.columns.iter().chain([&self.target]);
-        let column = |((are_numbers, dress), &place): (_, &Option<usize>)| {
-            place.map(|place| KnownColumn { place, are_numbers, dress })
+        let column = |(column, &place): (&Column, &Option<usize>)| {
+            let are_numbers = matches!(column.kind, ColumnKind::Numeric { .. });
+            let may_be = !matches!(column.kind, ColumnKind::Text { .. });
+            let place = place.filter(|_| may_be)?;
+            Some(KnownColumn { place, are_numbers, dress: column.dress })
         };
-        columns.chain([target]).zip(places).filter_map(column).collect()
+        let columns = known.columns.iter().zip(&self.columns).filter_map(column);
+        let target = self.target.map(|place| KnownColumn {
+            place,
+            are_numbers: known.task() == Task::Regression,
+            dress: known.target.dress,
+        });
+        columns.chain(target).collect()
     }
 
     fn by_position(reader: &CsvReader, known: &TablePreprocessing) -> Result<Self, DataError> {

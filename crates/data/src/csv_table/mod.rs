@@ -1,8 +1,8 @@
 //! The CSV source: a file of rows becomes splits of encoded samples.
 //!
-//! The training file is read twice, a row at a time, so its text is never in memory: the first
-//! pass (`schema`) decides what each column holds, the second (`records`) keeps numbers and
-//! the indices of categories. (One more pass comes first where numbers may have a decimal comma, and
+//! The training file is read twice, a row at a time, so that of its text only the columns of texts are in
+//! memory: the first pass (`schema`) decides what each column holds, the second (`records`) keeps numbers,
+//! the indices of categories and texts. (One more pass comes first where numbers may have a decimal comma, and
 //! one if only the whole target column shows whether the first row is a header.) Then the rows are
 //! split, the statistics of the training rows become the preprocessing (`fit`), and files of
 //! validation and test rows are encoded with it (`apply`), as rows to predict are later.
@@ -11,6 +11,7 @@
 mod decimal_comma;
 mod error;
 mod first_row;
+mod groups;
 mod header;
 mod identifiers;
 mod input;
@@ -38,7 +39,7 @@ pub(crate) use self::error::column_setting;
 pub use self::{
     apply::{RowReader, Rows, read_rows, read_table},
     error::CsvError,
-    options::{ColumnOverride, CsvOptions, OnMissingTarget, TargetColumn},
+    options::{ColumnOverride, CsvOptions, OnMissingTarget, TargetColumn, TextColumns},
 };
 
 /// Reads the training file and those named beside it, and encodes their rows.
@@ -52,6 +53,7 @@ pub fn read_csv(options: &CsvOptions, seed: u64) -> Result<TableSplits, DataErro
     let fractions =
         Fractions { train: options.fraction, validation: options.validation, test: options.test };
     fractions.check()?;
+    options.texts.check()?;
     let files = [
         slice::from_ref(&options.path),
         options.validation_path.as_slice(),
@@ -65,8 +67,9 @@ pub fn read_csv(options: &CsvOptions, seed: u64) -> Result<TableSplits, DataErro
 
     let fractions =
         fractions.unless_there(options.validation_path.is_some(), options.test_path.is_some());
-    let (classes, groups) = (records.classes(), records.groups.as_deref());
-    let parts = split::hold_out_rows(options.hold_out, &classes, groups, fractions, seed)?;
+    let classes = records.classes();
+    let of_rows = records.groups.as_ref().map(|groups| groups.of_rows.as_slice());
+    let parts = split::hold_out_rows(options.hold_out, &classes, of_rows, fractions, seed)?;
 
     let preprocessing = fit::fit(&schema, &records, &parts.train, options);
     if preprocessing.width() == 0 {
@@ -75,15 +78,19 @@ pub fn read_csv(options: &CsvOptions, seed: u64) -> Result<TableSplits, DataErro
     }
     let mut notes: Vec<String> = shared.iter().map(Shared::note).collect();
     notes.extend(notes::notes(&schema, &preprocessing, options));
-    notes.extend(options.group.as_ref().and_then(|group| records.note_on_groups(group)));
+    let groups = options.group.as_ref().zip(records.groups.as_ref());
+    notes.extend(groups.and_then(|(column, groups)| groups.note(column)));
     let mut skipped = schema.unlabelled_rows.len();
     let mut other = |path: &PathBuf| {
         let (header, on_missing) = (options.header, options.on_missing_target);
-        let (table, told, unlabelled) =
-            apply::read_counted(path, &preprocessing, header, on_missing)?;
-        notes.extend(told);
-        skipped += unlabelled;
-        Ok::<_, DataError>(table)
+        let group = options.group.as_deref();
+        let read = apply::read_samples(path, &preprocessing, header, on_missing, group)?;
+        notes.extend(read.notes);
+        notes.extend(groups.and_then(|(column, groups)| {
+            groups.note_on_shared(&parts.train, column, path, &read.groups)
+        }));
+        skipped += read.unlabelled;
+        Ok::<_, DataError>(read.table)
     };
     let encode =
         |rows: &[usize]| fit::encode(&records, &preprocessing, &schema, rows, &options.path);
@@ -94,6 +101,7 @@ pub fn read_csv(options: &CsvOptions, seed: u64) -> Result<TableSplits, DataErro
     let validation = held_out(&options.validation_path, parts.validation)?;
     let test = held_out(&options.test_path, parts.test)?;
     let train = encode(&parts.train)?;
+    notes.extend(notes::notes_on_texts(&preprocessing, &train, options.texts));
     let rows = |path: &Option<PathBuf>, held_out: &str| match path {
         Some(path) => format!("rows of `{}`", path.display()),
         None => held_out.to_owned(),

@@ -1,7 +1,9 @@
 //! What the user should know of a training file.
 
+use std::ops::Range;
+
 use super::{
-    options::CsvOptions,
+    options::{CsvOptions, TextColumns},
     patterns::{Extremes, is_date_or_time},
     reader::left_out_note,
     schema::{ColumnSchema, Schema},
@@ -9,7 +11,7 @@ use super::{
     target::{TargetPlan, TargetSchema},
 };
 use crate::{
-    Column, ColumnKind, HoldOut, TablePreprocessing,
+    Column, ColumnKind, HoldOut, Table, TablePreprocessing,
     count::{counted, grouped},
     csv_table::column_setting,
     names::list,
@@ -73,14 +75,56 @@ fn note_on_kinds(columns: &[Column]) -> Option<String> {
     };
     let numeric = of_kind(|kind| matches!(kind, ColumnKind::Numeric { .. })).len();
     let categorical = of_kind(|kind| matches!(kind, ColumnKind::Categorical { .. }));
-    (!categorical.is_empty()).then(|| {
-        format!(
-            "columns used: {} numeric, {} categorical ({})",
-            grouped(numeric),
-            grouped(categorical.len()),
-            list(&categorical)
-        )
-    })
+    let texts = of_kind(|kind| matches!(kind, ColumnKind::Text { .. }));
+    let others = [(categorical, "categorical"), (texts, "of text")];
+    let others: Vec<String> = others
+        .iter()
+        .filter(|(columns, _)| !columns.is_empty())
+        .map(|(columns, kind)| format!(", {} {kind} ({})", grouped(columns.len()), list(columns)))
+        .collect();
+    let told = format!("columns used: {} numeric{}", grouped(numeric), others.concat());
+    (!others.is_empty()).then_some(told)
+}
+
+/// What the user should know of columns of texts: how many of the rows to train on are not read whole, and how
+/// much of what is read is words that are not told apart.
+pub(super) fn notes_on_texts(
+    preprocessing: &TablePreprocessing,
+    train: &Table,
+    options: TextColumns,
+) -> Vec<String> {
+    let columns = preprocessing.columns.iter().zip(table::column_ranges(preprocessing));
+    let note = |(Column { name, kind, .. }, range): (&Column, Range<usize>)| {
+        let &ColumnKind::Text { ref vocabulary, length } = kind else { return None };
+        let texts = train.features.chunks_exact(preprocessing.width());
+        let texts = texts.map(|features| &features[range.clone()]);
+        let full = texts.clone().filter(|tokens| tokens[0] > 0.0).count();
+        let cut = (length == options.length && full > 0).then(|| {
+            format!(
+                "up to {} of a text are read, the last ones, and {} of {} have as many or more \
+                 (`data.text_length`)",
+                counted(length, "token"),
+                grouped(full),
+                counted(train.rows(), "text")
+            )
+        });
+        let read = texts.flatten().filter(|&&token| token > 0.0);
+        let (tokens, unknown) = (read.clone().count(), read.filter(|&&token| token == 1.0).count());
+        let share = 100.0 * unknown as f64 / tokens.max(1) as f64;
+        let rare = (share >= 0.05).then(|| {
+            let why = match vocabulary.len() < options.vocabulary {
+                true => "are in a single text to train on".to_owned(),
+                false => format!(
+                    "are beyond the {} most frequent (`data.text_vocabulary`)",
+                    grouped(vocabulary.len() - 1)
+                ),
+            };
+            format!("{share:.1} % of the words {why}, and are read as one and the same")
+        });
+        let told: Vec<String> = cut.into_iter().chain(rare).collect();
+        (!told.is_empty()).then(|| format!("column `{name}`: {}", told.join("; ")))
+    };
+    columns.filter_map(note).collect()
 }
 
 /// What the user should know where rows that are held out at random are in order of time.
@@ -124,7 +168,7 @@ fn note_on_all_missing<'a>(
     (missing.len() > table::FEW_NOTES).then(|| {
         format!(
             "{} columns have missing values, most of them `{}` with {}: numbers are replaced by the mean, \
-             categories by the most frequent",
+             categories by the most frequent, and texts are read as empty",
             grouped(missing.len()),
             most.name,
             grouped(most.missing as usize)
@@ -166,6 +210,7 @@ fn column_notes(seen: &ColumnSchema, learnt: &Column, on_missing: bool) -> Vec<S
                 format!("column `{name}`: `{one}` and `{other}` are two categories")
             }));
         }
+        ColumnKind::Text { .. } => notes.extend(note_on_missing("a text without words")),
     }
     // Codes may differ though as numbers they are all the same.
     if seen.code.is_none() || !matches!(learnt.kind, ColumnKind::Numeric { .. }) {
@@ -253,7 +298,7 @@ fn note_on_use(column: &Column) -> Option<String> {
     let is_constant = match &column.kind {
         ColumnKind::Numeric { deviation, .. } => *deviation == 0.0,
         ColumnKind::Categorical { categories, .. } => categories.len() == 1,
-        ColumnKind::Dropped { .. } => false,
+        ColumnKind::Text { .. } | ColumnKind::Dropped { .. } => false,
     };
     match &column.kind {
         _ if is_constant => Some(format!(

@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, fmt, path::PathBuf};
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 
+use super::CsvError;
 use crate::{CategoryEncoding, HoldOut, Task};
 
 /// What the user says about a CSV file; what is left out is inferred from the rows.
@@ -20,6 +21,8 @@ pub struct CsvOptions {
     pub columns: BTreeMap<String, ColumnOverride>,
     /// How categories are encoded.
     pub categories: CategoryEncoding,
+    /// How columns of texts are read.
+    pub texts: TextColumns,
     /// Whether the first row of each file names the columns.
     pub header: Option<bool>,
     /// What marks a missing value, besides an empty cell, `?` and what pandas takes for missing: `-999`.
@@ -53,6 +56,7 @@ impl CsvOptions {
             task: None,
             columns: BTreeMap::new(),
             categories: CategoryEncoding::OneHot,
+            texts: TextColumns::default(),
             header: None,
             missing: Vec::new(),
             on_missing_target: OnMissingTarget::default(),
@@ -64,6 +68,35 @@ impl CsvOptions {
             validation_path: None,
             test_path: None,
         }
+    }
+}
+
+/// How columns of texts are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TextColumns {
+    /// The most words that are told apart, from 2 to [`MOST_WORDS`](Self::MOST_WORDS): the most frequent of those that are in two texts or
+    /// more, and one for all others.
+    pub vocabulary: usize,
+    /// The most tokens that are read of a text, at least 1: its last ones.
+    pub length: usize,
+}
+
+impl TextColumns {
+    /// More words would fill the memory; up to 2^24, an id is exact as a feature.
+    pub const MOST_WORDS: usize = 1_000_000;
+
+    pub(super) fn check(self) -> Result<(), CsvError> {
+        let Self { vocabulary, length } = self;
+        match (2..=Self::MOST_WORDS).contains(&vocabulary) && length > 0 {
+            true => Ok(()),
+            false => Err(CsvError::TextColumns { vocabulary, length }),
+        }
+    }
+}
+
+impl Default for TextColumns {
+    fn default() -> Self {
+        Self { vocabulary: 10_000, length: 500 }
     }
 }
 
@@ -86,6 +119,8 @@ pub enum ColumnOverride {
     Numeric,
     /// Categories.
     Categorical,
+    /// Texts, of whose words it depends what they mean.
+    Text,
     /// Nothing.
     Drop,
 }

@@ -25,6 +25,8 @@ use crate::{
 
 /// Rows read ahead, to decide whether the first is a header.
 const AHEAD: usize = 100;
+/// The most cells for which a row has room before it is read; wider rows make more.
+const MOST_RESERVED: usize = 1024;
 
 /// The rows of a CSV file, each as long as the first.
 ///
@@ -226,6 +228,11 @@ impl<'a> CsvReader<'a> {
         unused.map(|mark| mark.mark.text.clone()).collect()
     }
 
+    /// Forgets which marks were in a cell so far.
+    pub(super) fn forget_used_marks(&mut self) {
+        self.marks.iter_mut().for_each(|mark| mark.is_used = false);
+    }
+
     /// From here on passes over rows without a target, if these are to be skipped.
     ///
     /// - `column`: that of the target
@@ -283,7 +290,9 @@ impl<'a> CsvReader<'a> {
         let mut blank_above = Vec::new();
         loop {
             let next_line = self.csv.position().line();
-            let mut record = ByteRecord::with_capacity(16 * self.width, self.width);
+            // Most rows are as wide as the first; a file of short ones below a wide one may not fill the memory.
+            let cells = self.width.min(MOST_RESERVED);
+            let mut record = ByteRecord::with_capacity(16 * cells, cells);
             let more = self
                 .csv
                 .read_byte_record(&mut record)

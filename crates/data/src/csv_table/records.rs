@@ -1,9 +1,11 @@
-//! The second pass: the rows of the training file as numbers, column by column.
+//! The second pass: the rows of the training file as numbers and texts, column by column.
 
 use std::{borrow::Cow, collections::HashMap};
 
 use super::{
-    CsvError, header,
+    CsvError,
+    groups::Groups,
+    header,
     options::CsvOptions,
     reader::CsvReader,
     schema::{ColumnSchema, Kind, Schema},
@@ -12,7 +14,6 @@ use super::{
 };
 use crate::{
     CellError, DataError, Dress,
-    count::counted,
     preprocess::cell::{self, Cell},
 };
 
@@ -27,10 +28,8 @@ pub(super) struct Records {
     pub(super) target: Cells,
     /// The line that each row begins in.
     pub(super) lines: Vec<u64>,
-    /// The group of each row, counted in the order in which they first come, if they have any.
-    pub(super) groups: Option<Vec<u32>>,
-    /// How many rows are a group of their own for want of a value, and the line of the first.
-    pub(super) without_group: Option<(usize, u64)>,
+    /// The groups of the rows, if they have any.
+    pub(super) groups: Option<Groups>,
 }
 
 /// The cells of a column.
@@ -40,6 +39,8 @@ pub(super) enum Cells {
     Numbers(Vec<f64>),
     /// Indices of the schema's categories or classes, or [`MISSING`].
     Codes(Vec<u16>),
+    /// Texts, empty where one is missing.
+    Texts(Vec<String>),
     Dropped,
 }
 
@@ -48,20 +49,8 @@ impl Records {
     pub(super) fn classes(&self) -> Vec<u32> {
         match &self.target {
             Cells::Codes(codes) => codes.iter().copied().map(u32::from).collect(),
-            Cells::Numbers(_) | Cells::Dropped => vec![0; self.lines.len()],
+            _ => vec![0; self.lines.len()],
         }
-    }
-
-    /// What the user should know of rows whose group is unknown.
-    ///
-    /// - `column`: which names the groups
-    pub(super) fn note_on_groups(&self, column: &str) -> Option<String> {
-        let (count, line) = self.without_group?;
-        let rows = counted(count, "row");
-        Some(format!(
-            "{rows} without a value in `{column}`, such as line {line}: each counts as a group of its own, \
-             though some may belong together"
-        ))
     }
 }
 
@@ -106,38 +95,8 @@ pub(super) fn read(options: &CsvOptions, schema: &Schema) -> Result<Records, Dat
     }
     let target = columns.remove(schema.target.index).cells;
     let columns = columns.into_iter().map(|column| column.cells).collect();
-    let (groups, without_group) =
-        groups.map(|(_, groups)| (groups.of_rows, groups.without)).unzip();
-    let without_group = without_group.flatten();
-    Ok(Records { columns, target, lines, groups, without_group })
-}
-
-/// The groups of rows while they are read.
-#[derive(Default)]
-struct Groups {
-    known: HashMap<String, u32>,
-    count: u32,
-    of_rows: Vec<u32>,
-    without: Option<(usize, u64)>,
-}
-
-impl Groups {
-    fn push(&mut self, text: &str, line: u64) {
-        let name = cell::category(text);
-        let group = match name.as_deref().and_then(|name| self.known.get(name)) {
-            Some(&group) => group,
-            None => {
-                let group = self.count;
-                self.count += 1;
-                match name {
-                    Some(name) => drop(self.known.insert(name.into_owned(), group)),
-                    None => self.without.get_or_insert((0, line)).0 += 1,
-                }
-                group
-            }
-        };
-        self.of_rows.push(group);
-    }
+    let groups = groups.map(|(_, groups)| groups);
+    Ok(Records { columns, target, lines, groups })
 }
 
 /// A column while it is read.
@@ -153,7 +112,8 @@ impl<'a> Filling<'a> {
         match &column.kind {
             Kind::Numeric => Self::numbers(&column.name, column.worn.as_ref()),
             Kind::Categorical(categories) => Self::codes(&column.name, categories),
-            Kind::Dropped(_) => Self { cells: Cells::Dropped, ..Self::numbers(&column.name, None) },
+            Kind::Text => Self::without_numbers(&column.name, Cells::Texts(Vec::new())),
+            Kind::Dropped(_) => Self::without_numbers(&column.name, Cells::Dropped),
         }
     }
 
@@ -166,14 +126,18 @@ impl<'a> Filling<'a> {
     }
 
     fn numbers(name: &'a str, worn: Option<&Worn>) -> Self {
-        let (dress, cells) = (worn.map(|worn| worn.dress), Cells::Numbers(Vec::new()));
-        Self { name, dress, cells, codes: HashMap::new() }
+        let dress = worn.map(|worn| worn.dress);
+        Self { dress, ..Self::without_numbers(name, Cells::Numbers(Vec::new())) }
     }
 
     fn codes(name: &'a str, categories: &'a [String]) -> Self {
         let names = categories.iter().map(|category| cell::name(Cell::parse(category), category));
         let codes = names.zip(0..MISSING).collect();
-        Self { name, dress: None, cells: Cells::Codes(Vec::new()), codes }
+        Self { codes, ..Self::without_numbers(name, Cells::Codes(Vec::new())) }
+    }
+
+    fn without_numbers(name: &'a str, cells: Cells) -> Self {
+        Self { name, dress: None, cells, codes: HashMap::new() }
     }
 
     /// Takes the next cell; false for a category that the first pass did not see.
@@ -189,6 +153,10 @@ impl<'a> Filling<'a> {
                 },
                 None => codes.push(MISSING),
             },
+            Cells::Texts(texts) => texts.push(match Cell::parse(text) {
+                Cell::Missing => String::new(),
+                _ => text.to_owned(),
+            }),
             Cells::Dropped => {}
         }
         Ok(true)

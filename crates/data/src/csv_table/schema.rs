@@ -12,7 +12,9 @@ use super::{
     summary::{Place, Summary, Worn},
     target::{self, TargetPlan, TargetSchema},
 };
-use crate::{CategoryEncoding, CellError, DataError, preprocess::cell::Cell};
+use crate::{
+    CategoryEncoding, CellError, DataError, csv_table::column_setting, preprocess::cell::Cell,
+};
 
 /// What the columns of the training file hold.
 #[derive(Debug)]
@@ -65,6 +67,7 @@ pub(super) enum Kind {
     Numeric,
     /// The categories of the whole file, in order.
     Categorical(Vec<String>),
+    Text,
     /// Why it is not used.
     Dropped(String),
 }
@@ -75,7 +78,7 @@ pub(super) fn infer(options: &CsvOptions) -> Result<Schema, DataError> {
     if options.header.is_none() {
         header::refuse_title(&reader)?;
     }
-    let notations = Notations::of_file(options)?;
+    let mut notations = Notations::of_file(options)?;
     let header = has_header(&reader, options, &notations.columns)?;
     let first = reader.ahead().take(1).flat_map(Row::cells);
     let cells: Vec<String> = first.map(str::to_owned).collect();
@@ -85,6 +88,9 @@ pub(super) fn infer(options: &CsvOptions) -> Result<Schema, DataError> {
     header::refuse_line_above(&reader, &cells)?;
     let target = target::find(&options.path, &options.target, &names, &cells)?;
     check_overrides(options, &names, &names[target])?;
+    let is_text = |name| options.columns.get(name) == Some(&ColumnOverride::Text);
+    let texts = (0..names.len()).filter(|&place| is_text(&names[place]));
+    texts.for_each(|place| notations.columns[place] = Notation::Point); // they are read as they are
     let place = |group: &String| names.iter().position(|name| name == group);
     let group = options.group.as_ref().and_then(place);
     if names.len() == 1 {
@@ -272,6 +278,7 @@ fn column_kind(options: &CsvOptions, name: &str, written: &Summary) -> Result<Ki
     match options.columns.get(name) {
         Some(ColumnOverride::Drop) => Ok(Kind::Dropped("`data.columns` says so".to_owned())),
         Some(ColumnOverride::Numeric) => Ok(Kind::Numeric),
+        Some(ColumnOverride::Text) => Ok(Kind::Text),
         Some(ColumnOverride::Categorical) => {
             written.categories().map(Kind::Categorical).ok_or_else(|| CsvError::TooManyCategories {
                 path: path(),
@@ -283,7 +290,7 @@ fn column_kind(options: &CsvOptions, name: &str, written: &Summary) -> Result<Ki
         None if options.group.as_deref() == Some(name) => {
             Ok(Kind::Dropped("it names the groups of `data.group`".to_owned()))
         }
-        None if summary.unread_number().is_some() => Ok(summary.kind()),
+        None if summary.unread_number().is_some() => Ok(inferred(name, summary)),
         None => {
             no_type_change(&options.path, name, summary)?;
             match summary.marker() {
@@ -294,9 +301,20 @@ fn column_kind(options: &CsvOptions, name: &str, written: &Summary) -> Result<Ki
                     percent: summary.percent_numbers(),
                     text: place.text.clone(),
                 }),
-                None => Ok(summary.kind()),
+                None => Ok(inferred(name, summary)),
             }
         }
+    }
+}
+
+/// What a column holds, if the user does not say.
+fn inferred(name: &str, summary: &Summary) -> Kind {
+    match summary.kind() {
+        Kind::Dropped(reason) if summary.has_sentences() => {
+            let setting = column_setting(name, "text");
+            Kind::Dropped(format!("{reason}; `{setting}` reads their words"))
+        }
+        kind => kind,
     }
 }
 

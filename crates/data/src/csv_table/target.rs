@@ -87,10 +87,12 @@ pub(super) fn find(
 ) -> Result<usize, CsvError> {
     match target {
         TargetColumn::Name(name) => {
-            names.iter().position(|other| other == name).ok_or_else(|| CsvError::UnknownColumn {
-                path: path.to_owned(),
-                column: name.clone(),
-                columns: names.to_vec(),
+            names.iter().position(|other| other == name).ok_or_else(|| {
+                // What is no header because it does not name the target may name it almost.
+                let are_texts = first_row.iter().all(|cell| Cell::parse(cell) == Cell::Text);
+                let columns = if are_texts { first_row } else { names };
+                let (path, column) = (path.to_owned(), name.clone());
+                CsvError::UnknownColumn { path, column, columns: columns.to_vec() }
             })
         }
         &TargetColumn::Index(index) => {

@@ -34,10 +34,19 @@ pub enum ImageFolderError {
     ClassName { path: PathBuf },
     /// Class folders in which there are no images.
     #[error("{}", without_images(paths))]
-    EmptyClasses { paths: Vec<PathBuf> },
+    EmptyClasses {
+        paths: Vec<PathBuf>,
+        /// Whether such folders are left out, and too few are left.
+        are_skipped: bool,
+    },
     /// A class to validate or test that training never sees.
     #[error("the class folder `{}` has no counterpart to train on", path.display())]
-    UnknownClass { path: PathBuf, train: PathBuf },
+    UnknownClass {
+        path: PathBuf,
+        /// The folder to train on, or in it the class folder of this name, if that is empty.
+        train: PathBuf,
+        is_empty: bool,
+    },
     /// There is a folder to validate or to test, and none to train.
     #[error("`{}` has a folder `{split}` and no folder `train`", path.display())]
     NoTrain { path: PathBuf, split: String },
@@ -86,10 +95,17 @@ impl ImageFolderError {
                 "put the images of each class in a folder of their own, at least two of them".into()
             }
             Self::ClassName { .. } => "rename the folder".into(),
+            Self::EmptyClasses { are_skipped: true, .. } => {
+                "add images (.jpg, .png, .bmp or .webp): without these folders too few are left"
+                    .into()
+            }
             Self::EmptyClasses { .. } => {
                 "add images (.jpg, .png, .bmp or .webp), delete what has none, or leave it out by \
                  `data.on_bad_image = \"skip\"`"
                     .into()
+            }
+            Self::UnknownClass { train, is_empty: true, .. } => {
+                format!("add images to train on to `{}`, which has none", train.display())
             }
             Self::UnknownClass { train, .. } => {
                 format!("check its spelling against the folders in `{}`", train.display())

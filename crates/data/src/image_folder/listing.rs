@@ -94,7 +94,8 @@ pub(super) fn list_train(
     let (classes, loose) = classes_in(folder)?;
     let (classes, empty) = without_empty(folder, classes, skips_empty)?;
     match classes.as_slice() {
-        [] if !empty.is_empty() => Err(ImageFolderError::EmptyClasses { paths: empty }),
+        [] if !empty.is_empty() => Err(too_few(empty)),
+        [_] if !one_class && !empty.is_empty() => Err(too_few(empty)),
         [] => Err(ImageFolderError::NoClasses { path: folder.to_owned() }),
         [class] if !one_class => {
             let (path, class) = (folder.to_owned(), class.clone());
@@ -119,11 +120,16 @@ pub(super) fn list_held_out(
 ) -> Result<Listing, ImageFolderError> {
     let (present, loose) = classes_in(folder)?;
     let (present, empty) = without_empty(folder, present, skips_empty)?;
+    if present.is_empty() && !empty.is_empty() {
+        return Err(too_few(empty));
+    }
     match present.iter().find(|class| !train.classes.contains(class)) {
-        Some(class) => Err(ImageFolderError::UnknownClass {
-            path: folder.join(class),
-            train: train.folder.clone(),
-        }),
+        Some(class) => {
+            let counterpart = train.folder.join(class);
+            let is_empty = train.empty.contains(&counterpart);
+            let train = if is_empty { counterpart } else { train.folder.clone() };
+            Err(ImageFolderError::UnknownClass { path: folder.join(class), train, is_empty })
+        }
         None => Ok(Listing { empty, ..list(folder, &train.classes, &present, loose)? }),
     }
 }
@@ -146,10 +152,15 @@ fn list(
         files.extend(images);
     }
     if !empty.is_empty() {
-        return Err(ImageFolderError::EmptyClasses { paths: empty });
+        return Err(ImageFolderError::EmptyClasses { paths: empty, are_skipped: false });
     }
     let (folder, classes) = (folder.to_owned(), classes.to_owned());
     Ok(Listing { folder, classes, files, labels, ignored, loose, empty: Vec::new() })
+}
+
+/// The error where so many class folders are left out for want of images that too few are left.
+fn too_few(empty: Vec<PathBuf>) -> ImageFolderError {
+    ImageFolderError::EmptyClasses { paths: empty, are_skipped: true }
 }
 
 /// The classes that have images, and the folders of those that have none, if these are to be left out.

@@ -254,7 +254,7 @@ fn learn(samples: &Samples, rows: &[usize], plan: &Plan) -> TablePreprocessing {
 fn moments(preprocessing: &TablePreprocessing, array: &Array) -> Result<Vec<(f64, f64)>, NpyError> {
     let moments = preprocessing.columns.iter().map(|column| match column.kind {
         ColumnKind::Numeric { mean, deviation } => Ok((mean, deviation)),
-        ColumnKind::Categorical { .. } | ColumnKind::Dropped { .. } => {
+        ColumnKind::Categorical { .. } | ColumnKind::Text { .. } | ColumnKind::Dropped { .. } => {
             let what = format!("column `{}`", column.name);
             Err(NpyError::NotNumbers { path: array.path.clone(), what })
         }

@@ -3,6 +3,7 @@
 use super::{
     cell::{self, CellError, Mark},
     table::{CategoryEncoding, Column, ColumnKind, TablePreprocessing},
+    text_cell::{encode_tokens, token_ids},
 };
 
 /// Standardised features are clamped to ± this many standard deviations. A value of the training split
@@ -19,13 +20,15 @@ pub(crate) enum Odd {
     Unseen,
     /// Its number is more than [`FAR`] deviations from their mean.
     Far,
+    /// None of its words is in the vocabulary.
+    Unread,
 }
 
 impl TablePreprocessing {
     /// Appends the features of a row to `out`, [`width`](Self::width) of them.
     ///
     /// There is a cell for each of [`columns`](Self::columns), including dropped ones but not the
-    /// target; numbers have a point.
+    /// target; numbers have a point. Line breaks in a text count as spaces.
     ///
     /// # Errors
     ///
@@ -94,6 +97,13 @@ impl Column {
                 }
                 encoding.encode(place, categories.len(), out);
             }
+            ColumnKind::Text { vocabulary, length } => {
+                let ids = token_ids(vocabulary, text);
+                if !ids.is_empty() && ids.iter().all(|&id| vocabulary.unknown() == Some(id)) {
+                    tell(Odd::Unread);
+                }
+                encode_tokens(&ids, *length, out);
+            }
             ColumnKind::Dropped { .. } => {}
         }
         Ok(())
@@ -135,7 +145,10 @@ impl CategoryEncoding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::preprocess::table::tests::example;
+    use crate::{
+        Vocabulary,
+        preprocess::table::{TextFeatures, tests::example},
+    };
 
     #[test]
     fn rows_are_encoded() {
@@ -169,6 +182,43 @@ mod tests {
         }
         assert_eq!((example.indexed(), example.width()), (vec![(1, 3)], 3));
         assert_eq!(example.feature_names(), ["age", "sex", "constant"]);
+    }
+
+    #[test]
+    fn a_text_is_the_ids_of_its_last_tokens() {
+        let mut example = example();
+        let vocabulary = Vocabulary::words("the film is good, the cast is not", 5).unwrap();
+        // <unknown>, the, is, film, good
+        example.columns[2].kind = ColumnKind::Text { vocabulary, length: 3 };
+        assert_eq!(example.width(), 5);
+        assert_eq!(example.texts(), [TextFeatures { feature: 1, length: 3, tokens: 6 }]);
+        assert_eq!(example.ids(), [0, 6, 6, 6, 0]);
+        assert_eq!([100, 9000].map(|most| example.rows_at_a_time(most)), [100, 5461]);
+        assert_eq!(example.feature_names(), ["age", "sex[0]", "sex[1]", "sex[2]", "constant"]);
+        for (text, expected) in [
+            ("Good", [0.0, 0.0, 5.0]),
+            ("The film is GOOD", [4.0, 3.0, 5.0]),
+            ("the worst", [0.0, 2.0, 1.0]),
+            ("the\n\nfilm", [0.0, 2.0, 4.0]),
+            ("", [0.0; 3]),
+            ("NA", [0.0; 3]),
+        ] {
+            let mut out = vec![];
+            let mut odd = Vec::new();
+            let tell = |column, what| odd.push((column, what));
+            example.encode_telling(&["30", "", text, "5"], &mut out, |_, _| None, tell).unwrap();
+            assert_eq!(out[1..4], expected, "{text}");
+            assert_eq!((out.len(), odd), (5, Vec::new()));
+        }
+        let (mut odd, mut out) = (Vec::new(), vec![]);
+        let cells = ["30", "", "ein guter", "5"];
+        let tell = |column, what| odd.push((column, what));
+        example.encode_telling(&cells, &mut out, |_, _| None, tell).unwrap();
+        assert_eq!(odd, [(2, Odd::Unread)]);
+
+        let json = serde_json::to_string(&example).unwrap();
+        assert!(json.contains(r#""kind":"text","vocabulary":{"tokens":"words","words":["the""#));
+        assert_eq!(serde_json::from_str::<TablePreprocessing>(&json).unwrap(), example);
     }
 
     #[test]

@@ -6,6 +6,7 @@ pub(crate) mod dress;
 mod encoding;
 mod image;
 mod table;
+pub(crate) mod text_cell;
 mod vocabulary;
 pub(crate) mod words;
 
@@ -17,6 +18,9 @@ pub use self::{
     dress::Dress,
     encoding::LARGEST_SCORE,
     image::{IMAGENET_DEVIATION, IMAGENET_MEAN, ImagePreprocessing, ImageShape, Resize},
-    table::{CategoryEncoding, Column, ColumnKind, TablePreprocessing, Target, TargetKind, Task},
+    table::{
+        CategoryEncoding, Column, ColumnKind, TablePreprocessing, Target, TargetKind, Task,
+        TextFeatures,
+    },
     vocabulary::{TokenKind, Vocabulary, VocabularyError},
 };

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::dress::Dress;
+use super::{dress::Dress, vocabulary::Vocabulary};
 
 /// What the network predicts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,7 +65,7 @@ impl Column {
             ColumnKind::Dropped { reason } => {
                 Some(format!("column `{}` is dropped: {reason}", self.name))
             }
-            ColumnKind::Numeric { .. } | ColumnKind::Categorical { .. } => None,
+            _ => None,
         }
     }
 }
@@ -92,11 +92,30 @@ pub enum ColumnKind {
         #[serde(default)]
         encoding: CategoryEncoding,
     },
+    /// A feature for each token that is read of a text: the id that the vocabulary gives it, plus 1. Before
+    /// the tokens of a shorter text are zeros.
+    Text {
+        /// The words of the training split.
+        vocabulary: Vocabulary,
+        /// How many tokens are read of a text: its last ones, as Keras's `pad_sequences` has it.
+        length: usize,
+    },
     /// No feature.
     Dropped {
         /// The reason.
         reason: String,
     },
+}
+
+/// The features of a row that are the tokens of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TextFeatures {
+    /// The first of them.
+    pub feature: usize,
+    /// How many there are.
+    pub length: usize,
+    /// How many different tokens there are, from 0, which stands for none.
+    pub tokens: usize,
 }
 
 /// How a category is encoded.
@@ -180,7 +199,38 @@ impl TablePreprocessing {
         indexed
     }
 
-    /// A name for each feature: the column's, or `column=category`.
+    /// The features that are tokens of texts.
+    pub fn texts(&self) -> Vec<TextFeatures> {
+        let mut feature = 0;
+        let mut texts = Vec::new();
+        for Column { kind, .. } in &self.columns {
+            if let &ColumnKind::Text { ref vocabulary, length } = kind {
+                texts.push(TextFeatures { feature, length, tokens: vocabulary.len() + 1 });
+            }
+            feature += kind.width();
+        }
+        texts
+    }
+
+    /// How many ids each feature may be, of categories or tokens; 0 for a feature that is a number.
+    pub fn ids(&self) -> Vec<usize> {
+        let mut ids = vec![0; self.width()];
+        self.indexed().into_iter().for_each(|(feature, entries)| ids[feature] = entries);
+        for TextFeatures { feature, length, tokens } in self.texts() {
+            ids[feature..][..length].fill(tokens);
+        }
+        ids
+    }
+
+    /// How many rows to predict at a time, at most `most`: fewer where they have texts, since of each token
+    /// much is kept.
+    pub fn rows_at_a_time(&self, most: usize) -> usize {
+        const TOKENS: usize = 1 << 14;
+        let tokens: usize = self.texts().iter().map(|text| text.length).sum();
+        (TOKENS / tokens.max(1)).clamp(1, most)
+    }
+
+    /// A name for each feature: the column's, `column=category`, or `column[place]` for a token.
     pub fn feature_names(&self) -> Vec<String> {
         let mut names = Vec::with_capacity(self.width());
         for Column { name, kind, .. } in &self.columns {
@@ -191,6 +241,9 @@ impl TablePreprocessing {
                 }
                 ColumnKind::Categorical { categories, .. } => {
                     names.extend(categories.iter().map(|category| format!("{name}={category}")));
+                }
+                ColumnKind::Text { length, .. } => {
+                    names.extend((0..*length).map(|place| format!("{name}[{place}]")));
                 }
                 ColumnKind::Dropped { .. } => {}
             }
@@ -203,7 +256,7 @@ impl TablePreprocessing {
     pub(crate) fn dropped(&self) -> Vec<(String, String)> {
         let reason = |column: &Column| match &column.kind {
             ColumnKind::Dropped { reason } => Some((column.name.clone(), reason.clone())),
-            ColumnKind::Numeric { .. } | ColumnKind::Categorical { .. } => None,
+            _ => None,
         };
         self.columns.iter().filter_map(reason).collect()
     }
@@ -214,7 +267,7 @@ impl Column {
     pub(crate) fn categories(&self) -> &[String] {
         match &self.kind {
             ColumnKind::Categorical { categories, .. } => categories,
-            ColumnKind::Numeric { .. } | ColumnKind::Dropped { .. } => &[],
+            _ => &[],
         }
     }
 }
@@ -228,6 +281,7 @@ impl ColumnKind {
                 CategoryEncoding::OneHot => categories.len(),
                 CategoryEncoding::Index => 1,
             },
+            Self::Text { length, .. } => *length,
             Self::Dropped { .. } => 0,
         }
     }

@@ -143,6 +143,41 @@ impl Vocabulary {
         Self::of_words(words.into_iter().map(|(word, _)| word.into_owned()).collect())
     }
 
+    /// A token for all unknown words, with id 0, and the `size - 1` most frequent of the words that are in more
+    /// than one text, or all of these; ties in the order of their letters.
+    ///
+    /// Of the words of a single text nothing is learnt for others, but what an unknown one means is. And
+    /// where texts are sorted by class, ties in their order would make unknown words tell the class.
+    ///
+    /// # Errors
+    ///
+    /// If no word is in more than one text, or `size` is below 2.
+    pub fn words_of_texts<'a>(
+        texts: impl IntoIterator<Item = &'a str>,
+        size: usize,
+    ) -> Result<Self, VocabularyError> {
+        if size < 2 {
+            return Err(VocabularyError::TooSmall { size });
+        }
+        // How often a word comes, the text that it came in last, and whether it was in another.
+        let mut counts = HashMap::new();
+        for (text, words) in texts.into_iter().map(Words::of).enumerate() {
+            for word in words {
+                let (count, last, recurs) = counts.entry(word).or_insert((0, text, false));
+                (*count, *recurs) = (*count + 1, *recurs || *last != text);
+                *last = text;
+            }
+        }
+        let recurring = counts.into_iter().filter(|&(_, (.., recurs))| recurs);
+        let mut words: Vec<_> = recurring.map(|(word, (count, ..))| (word, count)).collect();
+        if words.is_empty() {
+            return Err(VocabularyError::NoWord);
+        }
+        words.sort_unstable_by(|(a, one), (b, other)| other.cmp(one).then_with(|| a.cmp(b)));
+        words.truncate(size - 1);
+        Self::of_words(words.into_iter().map(|(word, _)| word.into_owned()).collect())
+    }
+
     /// A vocabulary of these words and the unknown one.
     fn of_words(words: Vec<String>) -> Result<Self, VocabularyError> {
         let mut ids = HashMap::with_capacity(words.len());
@@ -299,6 +334,21 @@ mod tests {
             (6, None, Some(0))
         );
         assert_eq!(vocabulary.encode("To BE or not").unwrap(), [2, 1, 5, 0]);
+    }
+
+    #[test]
+    fn words_of_a_single_text_are_unknown() {
+        let texts = ["b a once once", "a b", "c a", "twice c"];
+        let of = |size| {
+            Vocabulary::words_of_texts(texts, size).map(|known| {
+                (0..known.len() as u32).filter_map(|id| known.token(id)).collect::<Vec<_>>()
+            })
+        };
+        assert_eq!(of(10).unwrap(), [UNKNOWN, "a", "b", "c"]);
+        assert_eq!(of(3).unwrap(), [UNKNOWN, "a", "b"]);
+        assert_eq!(of(1).unwrap_err(), VocabularyError::TooSmall { size: 1 });
+        let none = Vocabulary::words_of_texts(["a a", "b"], 9);
+        assert_eq!(none.unwrap_err(), VocabularyError::NoWord);
     }
 
     #[test]

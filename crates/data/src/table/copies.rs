@@ -29,7 +29,7 @@ pub fn note_on_rows_in_both(
     other: &Table,
     rows: &str,
 ) -> Option<String> {
-    if !has_varied_numbers(preprocessing, train) {
+    if !has_varied_columns(preprocessing, train) {
         return None;
     }
     // Of the rows of the other file, which is smaller as a rule.
@@ -52,7 +52,7 @@ impl TableSplits {
     /// the rows are there more than once: a split would have copies on both of its sides.
     pub fn note_on_copies(&self) -> Option<String> {
         let Self { train, validation: None, preprocessing, .. } = self else { return None };
-        if !has_varied_numbers(preprocessing, train) {
+        if !has_varied_columns(preprocessing, train) {
             return None;
         }
         let all = train.rows().min(MOST_ROWS);
@@ -77,7 +77,7 @@ pub(super) fn note_on_contradictions(
     preprocessing: &TablePreprocessing,
     train: &Table,
 ) -> Option<String> {
-    if train.targets.labels().is_empty() || !has_varied_numbers(preprocessing, train) {
+    if train.targets.labels().is_empty() || !has_varied_columns(preprocessing, train) {
         return None;
     }
     // Of rows with the same features: how many there are, the class of the first, whether others differ.
@@ -136,7 +136,7 @@ fn chance<'a>(
 }
 
 /// Which of the features are those of each column.
-pub(super) fn column_ranges(
+pub(crate) fn column_ranges(
     preprocessing: &TablePreprocessing,
 ) -> impl Iterator<Item = Range<usize>> {
     let mut next = 0;
@@ -209,20 +209,20 @@ fn counts<T: Eq + Hash>(values: impl Iterator<Item = T>) -> HashMap<T, usize> {
     counts
 }
 
-/// Whether a column of numbers, or a target that is one, has more different values than classes do.
-fn has_varied_numbers(preprocessing: &TablePreprocessing, table: &Table) -> bool {
-    fn are_varied<'a>(numbers: impl Iterator<Item = &'a f32>) -> bool {
+/// Whether a column of numbers or texts, or a target that is a number, has more different values than classes
+/// do.
+fn has_varied_columns(preprocessing: &TablePreprocessing, table: &Table) -> bool {
+    fn are_varied<T: Eq + Hash>(mut values: impl Iterator<Item = T>) -> bool {
         let mut seen = HashSet::new();
-        numbers.map(|number| number.to_bits()).any(|number| {
-            seen.insert(number);
+        values.any(|value| {
+            seen.insert(value);
             seen.len() > MOST_INTEGER_CLASSES
         })
     }
-    let width = preprocessing.width();
     let mut columns = preprocessing.columns.iter().zip(column_ranges(preprocessing));
-    are_varied(table.targets.values().iter())
+    are_varied(table.targets.values().iter().map(|value| value.to_bits()))
         || columns.any(|(column, range)| {
-            matches!(column.kind, ColumnKind::Numeric { .. })
-                && are_varied(table.features.iter().skip(range.start).step_by(width))
+            matches!(column.kind, ColumnKind::Numeric { .. } | ColumnKind::Text { .. })
+                && are_varied(table.rows_in_bits().map(|(features, _)| features.of(&range)))
         })
 }

@@ -38,6 +38,7 @@ pub(super) fn read(path: &Path, kind: TokenKind) -> Result<(Vec<u8>, Option<Stri
         }
         text
     } else if metadata.is_file() {
+        note = note_on_table(path);
         read_file(path, kind)?
     } else {
         return Err(TextError::NotAFile { path: path.to_owned() }.into());
@@ -46,6 +47,19 @@ pub(super) fn read(path: &Path, kind: TokenKind) -> Result<(Vec<u8>, Option<Stri
         return Err(TextError::Empty { path: path.to_owned() }.into());
     }
     Ok((text, note))
+}
+
+/// What the user should know where the text is a table by its name.
+fn note_on_table(path: &Path) -> Option<String> {
+    let ending = path.extension()?;
+    let is_table = ["csv", "tsv"].iter().any(|table| ending.eq_ignore_ascii_case(table));
+    is_table.then(|| {
+        format!(
+            "`{}` is read as one text to be continued; `recipes train mlp` with \
+             `data.columns.NAME=text` classifies the texts in its rows",
+            path.display()
+        )
+    })
 }
 
 /// The files that [`read`] reads.
@@ -216,7 +230,7 @@ mod tests {
             let expected = format!("{none}, and folders within it, such as `FOLDER/{within}`, are");
             assert!(error.starts_with(&expected), "{error}");
             assert!(
-                help.contains("name one of the folders") && help.contains("not classified"),
+                help.contains("name one of the folders") && help.contains("to classify texts"),
                 "{help}"
             );
         };

@@ -33,6 +33,34 @@ fn rows_of_a_group_are_on_one_side_and_its_name_is_no_feature() {
 }
 
 #[test]
+fn groups_of_another_file_that_are_trained_on_are_told() {
+    let others = "patient,x,y\np1,1.5,0\np1,2.5,1\np8,1.5,1\nq,2.5,0\n,3.5,1\np2,1.5,\n";
+    let told = |test: f64| {
+        let files = [("a.csv", visits()), ("b.csv", others.to_owned())];
+        let files = files.each_ref().map(|(name, text)| (*name, text.as_bytes()));
+        let (_folder, result) = read(&files, |folder, options| {
+            options.group = Some("patient".to_owned());
+            options.on_missing_target = OnMissingTarget::Skip;
+            options.validation_path = Some(folder.join("b.csv"));
+            options.test = test;
+        });
+        let notes = result.unwrap().notes;
+        let told = notes.iter().filter_map(|note| note.split_once("b.csv`: "));
+        let told = told.map(|(_, note)| note.to_owned());
+        told.filter(|note| note.contains("values of")).collect::<Vec<_>>()
+    };
+    let note = |shared: usize| {
+        format!(
+            "{shared} of its 3 values of `patient` are in rows to train on too, so the result on it is none \
+             for new ones"
+        )
+    };
+    assert_eq!(told(0.0), [note(2)]);
+    // Of p1 and p8 at least one is held out to test on.
+    assert!([vec![note(1)], vec![]].contains(&told(0.85)));
+}
+
+#[test]
 fn a_row_of_no_group_is_a_group_of_its_own() {
     let row =
         |i: usize| format!("{},{}.5,{}\n", if i < 20 { "NA" } else { "p" }, i * 7 % 40, i % 2);

@@ -10,6 +10,7 @@ mod marked;
 mod open_quotes;
 mod shared_files;
 mod telling;
+mod texts;
 mod told;
 mod without_values;
 

@@ -95,7 +95,7 @@ fn a_mark_is_neither_a_name_nor_another_number() {
         "the target `y` is `1` in every row"
     );
 
-    let text = text.replace(",1\n", ",b\n").replace(",0\n", ",a\n");
+    let text = text.replace(",1\n", ",b\n").replace(",0\n", ",a\n").replace(",y\n", ",none\n");
     let (_folder, result) =
         read(&[("a.csv", text.as_bytes()), ("v.csv", text.as_bytes())], |at, options| {
             options.missing = ["-1", "0", "none"].map(str::to_owned).to_vec();

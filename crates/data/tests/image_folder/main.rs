@@ -7,7 +7,7 @@ mod cache;
 use std::{
     fs,
     ops::ControlFlow,
-    path::{Path, PathBuf},
+    path::{MAIN_SEPARATOR, Path, PathBuf},
     sync::Arc,
 };
 
@@ -324,4 +324,31 @@ fn empty_class_folders_are_left_out_where_what_is_bad_is_skipped() {
     let empty = root.path().join("train/b");
     let note = format!("the class folder `{}` has no images; left out", empty.display());
     assert_eq!(splits.train.notes(), [note]);
+}
+
+#[test]
+fn too_few_classes_are_told_with_the_folders_that_were_left_out() {
+    let check = |images: &[(&str, u8)], empty: &[&str], error: &str, help: &str| {
+        let root = folder(images);
+        for empty in empty {
+            fs::create_dir_all(root.path().join(empty)).unwrap();
+        }
+        let options = ImageFolderOptions { on_bad_image: OnBadImage::Skip, ..options(root.path()) };
+        let found = open_image_folder(&options).err().unwrap();
+        let inside = format!("{}{MAIN_SEPARATOR}", root.path().display());
+        assert_eq!(found.to_string().replace(&inside, ""), error);
+        assert!(found.help().unwrap().contains(help), "{:?}", found.help());
+    };
+    let too_few = "without these folders too few are left";
+    check(&[], &["a", "b"], "2 class folders have no images: `a`, `b`", too_few);
+    check(&[("a/1.png", 1)], &["b"], "the class folder `b` has no images", too_few);
+    let train = [("train/a/1.png", 1), ("train/b/2.png", 2)];
+    check(&train, &["val/a"], "the class folder `val/a` has no images", too_few);
+    let known = [train[0], train[1], ("val/c/3.png", 3)];
+    check(
+        &known,
+        &["train/c"],
+        "the class folder `val/c` has no counterpart to train on",
+        "add images to train on to `",
+    );
 }

@@ -1,38 +1,53 @@
 //! The networks that read rows and images, each following its `forward` in `models`.
 
-use models::{FeatureEmbedding, MlpConfig, ResNetConfig, Shortcut, VggClassifierConfig};
+use models::{
+    FeatureEmbedding, MlpConfig, ResNetConfig, Shortcut, TextReaderConfig, VggClassifierConfig,
+};
 
 use super::{
     graph::{Graph, Value},
     messages::ElementType,
+    text::read,
 };
 
 /// - `features`: `[batch, inputs]`
 /// - returns logits: `[batch, outputs]`
 pub(super) fn mlp(graph: &mut Graph, config: &MlpConfig, features: &Value) -> Value {
-    let mut value = embed(graph, config, features);
+    let mut value = replace(graph, config, features);
     for layer in 0..config.hidden.len() {
         value = graph.dense_relu(&format!("layers.{layer}"), &value);
     }
     graph.dense(&format!("layers.{}", config.hidden.len()), &value)
 }
 
-/// Replaces indices by vectors.
-fn embed(graph: &mut Graph, config: &MlpConfig, features: &Value) -> Value {
-    if config.embeddings.is_empty() {
-        return features.clone();
-    }
-    let mut parts = Vec::new();
-    let mut next = 0;
+/// Replaces indices by vectors, and texts by what is read of them.
+fn replace(graph: &mut Graph, config: &MlpConfig, features: &Value) -> Value {
+    let mut replaced = Vec::new();
     for (number, &FeatureEmbedding { feature, .. }) in config.embeddings.iter().enumerate() {
-        if next < feature {
-            parts.push(columns(graph, features, next, feature));
-        }
         let index = columns(graph, features, feature, feature + 1);
         let index = graph.cast(&index, ElementType::I64); // [batch, 1]
         let vectors = graph.embedding(&format!("embeddings.{number}"), &index); // [batch, 1, width]
-        parts.push(graph.flatten(&vectors));
-        next = feature + 1;
+        replaced.push((feature, feature + 1, graph.flatten(&vectors)));
+    }
+    for (number, text) in config.texts.iter().enumerate() {
+        let &TextReaderConfig { feature, length, .. } = text;
+        let tokens = columns(graph, features, feature, feature + length);
+        let tokens = graph.cast(&tokens, ElementType::I64); // [batch, time]
+        let outputs = read(graph, &format!("texts.{number}"), text, &tokens);
+        replaced.push((feature, feature + length, outputs));
+    }
+    if replaced.is_empty() {
+        return features.clone();
+    }
+    replaced.sort_by_key(|&(first, ..)| first);
+    let mut parts = Vec::new();
+    let mut next = 0;
+    for (first, end, by) in replaced {
+        if next < first {
+            parts.push(columns(graph, features, next, first));
+        }
+        parts.push(by);
+        next = end;
     }
     if next < config.inputs {
         parts.push(columns(graph, features, next, config.inputs));

@@ -70,6 +70,10 @@ pub(super) fn for_others(preprocessing: &Preprocessing) -> Json {
         if column["encoding"] == json!("index") {
             column["offset"] = json!(1);
         }
+        if column["kind"] == json!("text") {
+            column["vocabulary"]["unknown"] = json!(1);
+            column["vocabulary"]["offset"] = json!(2); // 0 stands before a text
+        }
     }
     preprocessing
 }

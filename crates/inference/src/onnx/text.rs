@@ -1,11 +1,11 @@
-//! The network that writes text, following its `forward` in `models`.
+//! The network that writes text, and what reads texts in rows, each following its `forward` in `models`.
 
-use models::{Positions, TextLstmConfig};
+use models::{Positions, TextLstmConfig, TextReaderConfig};
 use store::StoredTensor;
 
 use super::{
     LOGITS,
-    graph::{Graph, Size, Value, int},
+    graph::{Graph, Size, Value, int, ints},
     messages::ElementType,
 };
 
@@ -67,7 +67,7 @@ fn lstm_layers(
     for layer in 0..layers {
         let index = layer as i64;
         let [h, c] = [&h, &c].map(|state| graph.slice(state, &[0], [index, index + 1, 1]));
-        let weights = weights(graph, layer, hidden);
+        let weights = weights(graph, "lstm", layer, hidden);
         let [weight, recurrent, bias] = &weights;
         let lengths = String::new(); // every sequence has the length of the longest
         let inputs = [&sequence, weight, recurrent, bias, &lengths, &h, &c];
@@ -80,6 +80,47 @@ fn lstm_layers(
     }
     let state = [h_next, c_next].map(|parts| graph.concat(&parts, 0)).to_vec();
     (graph.transpose(&sequence, &[1, 0, 2]), state)
+}
+
+/// What is read of a text in a row.
+///
+/// - `name`: of the reader
+/// - `tokens`: `[batch, time]`, 0 where there is none
+/// - returns: `[batch, outputs]`
+pub(super) fn read(
+    graph: &mut Graph,
+    name: &str,
+    config: &TextReaderConfig,
+    tokens: &Value,
+) -> Value {
+    let vectors = graph.embedding(&format!("{name}.embedding"), tokens); // [batch, time, embedding]
+    let times = graph.integers(&[1]);
+    let nothing = graph.integers(&[0]);
+    let are_tokens = graph.node("Greater", &[tokens, &nothing], Vec::new());
+    let are_tokens = graph.cast(&are_tokens, ElementType::F32);
+    let last = graph.integers(&[2]);
+    let are_tokens = graph.node("Unsqueeze", &[&are_tokens, &last], Vec::new()); // [batch, time, 1]
+    let [one, two] = [1, 2].map(|number| {
+        let number = graph.integers(&[number]);
+        graph.cast(&number, ElementType::F32)
+    });
+    let Some(hidden) = config.hidden else {
+        let vectors = graph.node("Mul", &[&vectors, &are_tokens], Vec::new());
+        let [sum, count] = [&vectors, &are_tokens]
+            .map(|values| graph.node("ReduceSum", &[values, &times], vec![int("keepdims", 0)]));
+        let count = graph.node("Max", &[&count, &one], Vec::new());
+        return graph.node("Div", &[&sum, &count], Vec::new());
+    };
+    let sequence = graph.transpose(&vectors, &[1, 0, 2]);
+    let [weight, recurrent, bias] = weights(graph, &format!("{name}.lstm"), 0, hidden);
+    let inputs = [&sequence, &weight, &recurrent, &bias];
+    let outputs = graph.node("LSTM", &inputs, vec![int("hidden_size", hidden as i64)]);
+    let outputs = graph.node("Squeeze", &[&outputs, &times], Vec::new()); // [time, batch, hidden]
+    let outputs = graph.transpose(&outputs, &[1, 0, 2]);
+    let below = graph.node("Sub", &[&are_tokens, &one], Vec::new());
+    let below = graph.node("Mul", &[&below, &two], Vec::new());
+    let outputs = graph.node("Add", &[&outputs, &below], Vec::new());
+    graph.node("ReduceMax", &[&outputs], vec![ints("axes", [1]), int("keepdims", 0)])
 }
 
 /// The state before the first token, `[layers, batch, hidden]`.
@@ -96,9 +137,11 @@ fn state(graph: &mut Graph, name: &str, tokens: &Value, [layers, hidden]: [usize
 
 /// The weights of a layer for one direction: `[1, 4 hidden, inputs]`, `[1, 4 hidden, hidden]`, and
 /// the two biases one after the other, `[1, 8 hidden]`.
-fn weights(graph: &mut Graph, layer: usize, hidden: usize) -> [Value; 3] {
+///
+/// - `name`: that of all layers
+fn weights(graph: &mut Graph, name: &str, layer: usize, hidden: usize) -> [Value; 3] {
     let names = ["weight_ih", "weight_hh", "bias_ih", "bias_hh"];
-    let [weight, recurrent, bias, second] = names.map(|name| format!("lstm.{name}_l{layer}"));
+    let [weight, recurrent, bias, second] = names.map(|of| format!("{name}.{of}_l{layer}"));
     let matrices = [weight, recurrent].map(|name| {
         let tensor = graph.take(&name);
         let inputs = tensor.shape()[1];

@@ -14,8 +14,8 @@ use data::{
 use inference::{Description, Preprocessing};
 use models::{
     Architecture, CnnConfig, FeatureEmbedding, HeadConfig, Initialization, Initializer, MlpConfig,
-    Positions, ResNetConfig, Shortcut, SimpleNetConfig, TextLstmConfig, VggClassifierConfig,
-    VggConfig, weights,
+    Positions, ResNetConfig, Shortcut, SimpleNetConfig, TextLstmConfig, TextReaderConfig,
+    VggClassifierConfig, VggConfig, weights,
 };
 use store::StoredTensor;
 
@@ -44,6 +44,7 @@ pub(crate) fn all() -> Vec<Case> {
         mlp("mlp-linear", Vec::new(), Vec::new()),
         mlp("mlp-embeddings", vec![6], vec![embedding(0, 3, 2), embedding(2, 4, 1)]),
         mlp("mlp-embedding-last", vec![6], vec![embedding(3, 2, 3)]),
+        texts("mlp-texts"),
         regression("mlp-regression"),
         binary("mlp-binary"),
         image("cnn", cnn(1, 28), [1, 28, 28]),
@@ -80,7 +81,7 @@ fn mlp(name: &'static str, hidden: Vec<usize>, embeddings: Vec<FeatureEmbedding>
     let columns = (0..inputs).map(|feature| column(feature, &embeddings)).collect();
     let inputs = tensor([BATCH, inputs], value);
     let config =
-        MlpConfig { inputs: 4, hidden, outputs: 2, embeddings: embeddings.clone(), dropout: 0.5 };
+        MlpConfig { inputs: 4, hidden, outputs: 2, embeddings, dropout: 0.5, ..Default::default() };
     let kind = TargetKind::Multiclass { classes: classes() };
     let target = Target { name: "target".to_owned(), index: 4, kind, dress: None };
     let table = TablePreprocessing {
@@ -91,6 +92,47 @@ fn mlp(name: &'static str, hidden: Vec<usize>, embeddings: Vec<FeatureEmbedding>
         target,
     };
     case(name, Architecture::Mlp(config), Preprocessing::Table(table), inputs)
+}
+
+/// A text of three words before a category that is embedded, and one of two words at the end.
+fn texts(name: &'static str) -> Case {
+    let mut case = mlp(name, vec![6], vec![embedding(0, 3, 2)]);
+    if let Description {
+        architecture: Architecture::Mlp(config),
+        preprocessing: Preprocessing::Table(table),
+        ..
+    } = &mut case.description
+    {
+        let reader = |feature, length, hidden| TextReaderConfig {
+            feature,
+            length,
+            tokens: 5,
+            embedding: 3,
+            hidden,
+        };
+        config.inputs = 7;
+        config.embeddings[0].feature = 3;
+        config.texts = vec![reader(0, 3, Some(4)), reader(5, 2, None)];
+        let text = |length| {
+            let vocabulary = Vocabulary::words("a b c", 4).unwrap();
+            ColumnKind::Text { vocabulary, length }
+        };
+        table.columns.truncate(2);
+        for (place, length) in [(0, 3), (3, 2)] {
+            let (name, kind) = (format!("text_{place}"), text(length));
+            table
+                .columns
+                .insert(place.min(table.columns.len()), Column { name, kind, dress: None });
+        }
+        table.target.index = 4;
+    }
+    let random = noise(name);
+    case.inputs = tensor([BATCH, 7], |index| match index % 7 {
+        3 => (index / 7 % 3) as f32,
+        4 => random(index),
+        place => ((place + index / 7 * 2) % 5) as f32,
+    });
+    case
 }
 
 /// A regression on features of which the second was the same in all rows.

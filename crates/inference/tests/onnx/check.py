@@ -48,6 +48,9 @@ def check(path):
     for column in preprocessing.get("columns", []):
         assert column.get("deviation", 1) > 0, column
         assert (column.get("encoding") == "index") == (column.get("offset") == 1), column
+        if column["kind"] == "text":
+            vocabulary = column["vocabulary"]
+            assert (vocabulary["unknown"], vocabulary["offset"]) == (1, 2), column
     if "words" in preprocessing:
         # Those of the unknown word and of the others.
         assert (preprocessing["unknown"], preprocessing["offset"]) == (0, 1), preprocessing

@@ -8,7 +8,7 @@ mod golden;
 
 use models::{
     CnnConfig, HeadConfig, Initialization, MlpConfig, Positions, ResNetConfig, Shortcut,
-    SimpleNetConfig, TextLstmConfig, VggClassifierConfig, VggConfig,
+    SimpleNetConfig, TextLstmConfig, TextReaderConfig, VggClassifierConfig, VggConfig,
 };
 
 use crate::golden::{Golden, device};
@@ -17,6 +17,22 @@ use crate::golden::{Golden, device};
 fn the_mlp_is_pytorchs() {
     let config = MlpConfig { inputs: 4, hidden: vec![5, 3], outputs: 3, ..Default::default() };
     let golden = Golden::read("mlp");
+    golden
+        .check(config.init(0, &device()), |model, pass| model.forward(golden.inputs::<2>(), pass));
+}
+
+#[test]
+fn the_mlp_that_reads_texts_is_pytorchs() {
+    let reader = |feature, [length, tokens, embedding]: [usize; 3], hidden| TextReaderConfig {
+        feature,
+        length,
+        tokens,
+        embedding,
+        hidden,
+    };
+    let texts = vec![reader(0, [5, 9, 4], Some(5)), reader(6, [3, 6, 3], None)];
+    let config = MlpConfig { inputs: 9, hidden: vec![6], outputs: 3, texts, ..Default::default() };
+    let golden = Golden::read("mlp_texts");
     golden
         .check(config.init(0, &device()), |model, pass| model.forward(golden.inputs::<2>(), pass));
 }

@@ -9,7 +9,7 @@ use std::{
 use backend::{Selected, device};
 use clap::ValueHint;
 use data::{
-    DataError, ImagePreprocessing, TablePreprocessing, TargetKind,
+    Column, ColumnKind, DataError, ImagePreprocessing, TablePreprocessing, TargetKind,
     csv_table::RowReader,
     image_folder::{BadImage, ImageFolderError, decode_image, image_files_in, read_image},
     npy::{is_npy, read_npy_rows},
@@ -23,7 +23,7 @@ use super::{
     output::{self, Output},
     printer::{Printed, Printer, refuse_csv_and_json},
 };
-use crate::{ExitCode, Failure};
+use crate::{ExitCode, Failure, numbers::counted};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct PredictArguments {
@@ -32,8 +32,11 @@ pub(super) struct PredictArguments {
     run: PathBuf,
     /// CSV files, `.npy` files of rows, image files, folders of images, or `-` for the rows or the image
     /// on standard input
-    #[arg(required = true, value_name = "INPUT")]
+    #[arg(required_unless_present = "text", value_name = "INPUT")]
     inputs: Vec<PathBuf>,
+    /// A text to predict, if the model reads a column of texts; may be repeated
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["inputs", "keep"])]
+    text: Vec<String>,
     /// Print CSV, one row per input
     #[arg(long)]
     csv: bool,
@@ -73,6 +76,7 @@ pub(super) fn run(arguments: &PredictArguments, output: &Output) -> Result<(), F
     let (top, keep) = (top.min(all.len()), arguments.keep.as_slice());
     let mut printer = Printer::new(output, Printed { csv, top, classes, deviation, keep })?;
     match model.description().input() {
+        _ if !arguments.text.is_empty() => predict_texts(&model, &arguments.text, &mut printer),
         InputKind::Images if !keep.is_empty() => Err(without_columns("an image")),
         InputKind::Images => predict_images(&model, &arguments.inputs, &mut printer),
         InputKind::Rows | InputKind::Text => predict_rows(&model, &arguments.inputs, &mut printer),
@@ -83,6 +87,40 @@ pub(super) fn run(arguments: &PredictArguments, output: &Output) -> Result<(), F
 fn without_columns(what: &str) -> Failure {
     let message = format!("`--keep` copies columns of a table with names, and {what} has none");
     Failure::new(ExitCode::Usage, message, "leave it out")
+}
+
+/// Predicts rows of a text each, whose other cells are missing.
+fn predict_texts(
+    model: &Model<Selected>,
+    texts: &[String],
+    printer: &mut Printer<'_>,
+) -> Result<(), Failure> {
+    let table = model.description().table()?;
+    let of_texts = |column: &Column| matches!(column.kind, ColumnKind::Text { .. });
+    let places: Vec<usize> =
+        (0..table.columns.len()).filter(|&place| of_texts(&table.columns[place])).collect();
+    let [place] = places[..] else {
+        let columns = counted(places.len(), "column");
+        return Err(Failure::new(
+            ExitCode::Usage,
+            format!(
+                "`--text` is for a model that reads one column of texts, and this one reads {columns}"
+            ),
+            "name a file of rows to predict",
+        ));
+    };
+    if table.width() > table.columns[place].kind.width() {
+        output::print_note("the other columns of the table count as missing");
+    }
+    let (mut cells, mut features) = (vec![""; table.columns.len()], Vec::new());
+    for text in texts {
+        cells[place] = text;
+        table.encode(&cells, &mut features).expect("a text and missing cells can be encoded");
+    }
+    for (text, prediction) in texts.iter().zip(&model.predict_rows(&features)?) {
+        printer.print(text.clone(), Vec::new(), prediction)?;
+    }
+    printer.flush()
 }
 
 fn predict_rows(

@@ -287,7 +287,7 @@ fn assignment<'a>(
     match whole {
         None => wrong(
             &format!("`{}` is not a key", key.trim()),
-            "a key consists of letters, digits, `_` and `-`, with dots between tables; \
+            "a key consists of the letters A to Z, digits, `_` and `-`, with dots between tables; \
              quote other names: `data.columns.\"my column\"`",
         ),
         Some((path, value)) if path == ["recipe"] => {

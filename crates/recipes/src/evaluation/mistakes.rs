@@ -1,7 +1,7 @@
 //! The worst mispredicted samples.
 
 use base64::{Engine, prelude::BASE64_STANDARD};
-use data::{ColumnKind, TablePreprocessing};
+use data::{ColumnKind, TablePreprocessing, Vocabulary};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 use crate::numbers::told_apart;
@@ -10,6 +10,8 @@ use crate::numbers::told_apart;
 pub(super) const MOST: usize = 12;
 /// Columns of a row that are shown.
 const COLUMNS: usize = 8;
+/// Tokens of a text that are shown.
+const TOKENS: usize = 60;
 
 /// A sample with its true and its predicted class or value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -71,6 +73,7 @@ pub(super) fn decoded_row(
             (ColumnKind::Categorical { categories, .. }, cell) => {
                 category(categories, cell.iter().position(|&share| share == 1.0))
             }
+            (ColumnKind::Text { vocabulary, .. }, tokens) => text(vocabulary, tokens),
             _ => continue,
         };
         columns.push((column.name.clone(), value));
@@ -81,6 +84,17 @@ pub(super) fn decoded_row(
     }
     let line = line.map(|line| ("line".to_owned(), line.to_string()));
     Sample::Row(line.into_iter().chain(columns).collect())
+}
+
+/// The end of a text as it was read.
+///
+/// - `tokens`: the features, `[length]`
+fn text(vocabulary: &Vocabulary, tokens: &[f32]) -> String {
+    let ids = tokens.iter().filter(|&&token| token >= 1.0).map(|&token| token as u32 - 1);
+    let ids: Vec<u32> = ids.collect();
+    let last = &ids[ids.len().saturating_sub(TOKENS)..];
+    let before = if last.len() < ids.len() { "… " } else { "" };
+    format!("{before}{}", vocabulary.decode(last))
 }
 
 fn category(categories: &[String], place: Option<usize>) -> String {

@@ -39,7 +39,7 @@ fn what_does_not_fit_into_memory_is_told() {
     let data = DataHashes { samples: "data".to_owned(), source: None };
     let mut run = start.open(&config, &data, &[]).unwrap();
     let hidden = vec![1_000_000; 2]; // a matrix of 4 TB
-    let network = MlpConfig { inputs: 1, hidden, outputs: 1, embeddings: vec![], dropout: 0.0 };
+    let network = MlpConfig { inputs: 1, hidden, outputs: 1, ..MlpConfig::default() };
     let shape = ImageShape { channels: 1, height: 1, width: 1 };
     let description = Description {
         recipe: "mlp".to_owned(),

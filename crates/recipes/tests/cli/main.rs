@@ -21,5 +21,6 @@ mod resume;
 mod tensorboard;
 #[cfg(target_os = "linux")]
 mod terminal;
+mod text_columns;
 mod texts;
 mod transfer;

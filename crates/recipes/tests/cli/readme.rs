@@ -59,15 +59,19 @@ fn readmes_python_program_classifies_rows() {
         let row = |place: usize| {
             let [size, class] = [place % 7, place % 7 % classes];
             let colour = ["red", "green", ""][place % 3];
-            format!("{place},{size}.5,{colour},{}\n", ["low", "middle", "high"][class])
+            let text =
+                ["Don’t, 'it' 1,024.5", "", "it's U\u{308}ber_x: don't!", "it; rare"][place % 4];
+            let class = ["low", "middle", "high"][class];
+            format!("{place},{size}.5,{colour},\"{text}\",{class}\n")
         };
         let rows: String = (0..84).map(row).collect();
-        folder.write("rows.csv", format!("id,size,colour,class\n{rows}"));
-        let train =
-            "train mlp --set data.source=csv --set data.path=rows.csv --set data.target=class";
+        folder.write("rows.csv", format!("id,size,colour,text,class\n{rows}"));
+        let train = "train mlp --set data.source=csv --set data.path=rows.csv --set data.target=class \
+                     --set data.columns.text=text";
         folder.run(&format!("{train} --max-steps 300 --run-dir runs/titanic")).succeeded();
         folder.run("export runs/titanic --format onnx").succeeded();
-        let new = "id,size,colour\n7,0.5,red\n8,1.5,green\n9,2.5,NA\n10,,blue\n11,3.5, red \n";
+        let new = "id,size,colour,text\n7,0.5,red,don't it's\n8,1.5,green,\n9,2.5,NA,\"NEVER 1,024.5\"\n10,,blue,über\n\
+                   11,3.5, red ,'it'\n";
         folder.write("new.csv", new);
         let predicted = folder.run("predict runs/titanic new.csv --csv").succeeded().stdout;
         let predicted = predicted.lines().skip(1).map(|line| line.split(',').nth(1).unwrap());

@@ -96,6 +96,9 @@ impl CsvError {
                  a class that is called so"
                     .into()
             }
+            Self::TextColumns { .. } => {
+                "the length must be at least 1, and the vocabulary from 2 to 1,000,000".into()
+            }
             Self::EmptyTarget { .. } => {
                 "choose another `data.target`; where rows end with a delimiter, the last column is \
                  empty"
@@ -160,10 +163,11 @@ fn no_features_help(dropped: &[(String, String)]) -> String {
         0 => String::new(),
         others => format!(" (and {})", counted(others, "other column")),
     };
-    format!(
-        "column `{name}` is dropped{others}: {reason}; to keep a column, use `{}`",
-        column_setting(name, "categorical")
-    )
+    let keep = match reason.contains("`--set ") {
+        true => String::new(), // a better one
+        false => format!("; to keep a column, use `{}`", column_setting(name, "categorical")),
+    };
+    format!("column `{name}` is dropped{others}: {reason}{keep}")
 }
 
 /// The key that says what a column is.

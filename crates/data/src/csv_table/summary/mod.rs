@@ -94,6 +94,8 @@ pub(super) struct Summary {
     has_point: bool,
     wholes: Wholes,
     dates: Dates,
+    /// Texts of three words or more.
+    sentences: u64,
     extremes: Extremes,
 }
 
@@ -132,6 +134,7 @@ impl Summary {
                 self.markers.push(text.to_owned());
             }
             self.dates.add(text);
+            self.sentences += u64::from(text.split_whitespace().nth(2).is_some());
             if let Some(unit) = cell::unit(text) {
                 let first = || (Place::new(line, text), unit.to_owned(), 0);
                 let (_, known, count) = self.with_unit.get_or_insert_with(first);
@@ -231,6 +234,11 @@ impl Summary {
     /// Whether each row has a date, and none is earlier than the one above it.
     pub(super) fn has_dates_in_order(&self) -> bool {
         self.missing == 0 && self.dates.count == self.present() && self.dates.are_in_order()
+    }
+
+    /// Whether most texts have several words, which may tell what the texts as a whole do not.
+    pub(super) fn has_sentences(&self) -> bool {
+        2 * self.sentences > self.texts && self.dates.count < self.present()
     }
 
     /// Whether the column numbers the rows.
@@ -336,6 +344,9 @@ impl Summary {
             ),
             categories => Kind::Dropped(match (self.note_on_unread(), categories) {
                 (Some(numbers), _) => numbers,
+                (None, None) if self.has_sentences() => {
+                    format!("it has more than {} different texts", self.most_values())
+                }
                 (None, None) => format!(
                     "it has more than {} different texts; an embedding (`model.embedding`) takes them if \
                      `data.columns` says that it is categorical",

@@ -79,6 +79,49 @@ def mlp(net, hidden):
 write("mlp", net, torch.randn(6, 4), torch.tensor([0, 2, 1, 1, 0, 2]), mlp)
 
 
+# One that reads two texts, of five and three tokens, with a number between them.
+
+
+class MeanReader(nn.Module):
+    def __init__(self, tokens, width):
+        super().__init__()
+        self.embedding = nn.Embedding(tokens, width)
+
+    def forward(self, tokens):
+        are_tokens = (tokens > 0).unsqueeze(2)
+        return (self.embedding(tokens.long()) * are_tokens).sum(1) / are_tokens.sum(1).clamp(min=1)
+
+
+class LstmReader(nn.Module):
+    def __init__(self, tokens, width, hidden):
+        super().__init__()
+        self.embedding = nn.Embedding(tokens, width)
+        self.lstm = nn.LSTM(width, hidden, batch_first=True)
+        self.lstm.bias_hh_l0.requires_grad = False  # Keras has one bias
+        nn.init.zeros_(self.lstm.bias_hh_l0)
+
+    def forward(self, tokens):
+        outputs = self.lstm(self.embedding(tokens.long()))[0]
+        return outputs.masked_fill((tokens == 0).unsqueeze(2), -2).amax(1)
+
+
+class TextMlp(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.texts = nn.ModuleList([LstmReader(9, 4, 5), MeanReader(6, 3)])
+        self.layers = nn.ModuleList([nn.Linear(5 + 1 + 3, 6), nn.Linear(6, 3)])
+
+    def forward(self, rows):
+        texts = [text(part) for text, part in zip(self.texts, (rows[:, :5], rows[:, 6:]))]
+        return mlp({"layers": self.layers}, torch.cat([texts[0], rows[:, 5:6], texts[1]], 1))
+
+
+seed()
+long, short = torch.randint(0, 9, (4, 5)).float(), torch.randint(0, 6, (4, 3)).float()
+rows = torch.cat([long, torch.randn(4, 1), short], 1)
+write("mlp_texts", TextMlp(), rows, torch.tensor([2, 0, 1, 1]))
+
+
 # The Keras tutorial's network on 22x22.
 
 

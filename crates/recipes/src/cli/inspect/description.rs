@@ -94,17 +94,21 @@ fn padded<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
 
 /// How many columns there are of each kind.
 fn count_columns(columns: &[Column]) -> String {
-    let mut counts = [0; 3];
+    let mut counts = [0; 4];
     for column in columns {
         counts[match column.kind {
             ColumnKind::Numeric { .. } => 0,
             ColumnKind::Categorical { .. } => 1,
-            ColumnKind::Dropped { .. } => 2,
+            ColumnKind::Text { .. } => 2,
+            ColumnKind::Dropped { .. } => 3,
         }] += 1;
     }
-    let [numbers, categories, dropped] = counts;
+    let [numbers, categories, texts, dropped] = counts;
     let all = counted(columns.len(), "column");
-    format!("{all} more: {numbers} of numbers, {categories} of categories, {dropped} dropped")
+    let texts = if texts > 0 { format!(", {texts} of texts") } else { String::new() };
+    format!(
+        "{all} more: {numbers} of numbers, {categories} of categories{texts}, {dropped} dropped"
+    )
 }
 
 /// The notes, without what is said where columns are described; of those on columns the first.
@@ -129,6 +133,10 @@ fn column(kind: &ColumnKind) -> String {
                 CategoryEncoding::Index => "an index to embed",
             };
             format!("category, {}, {becomes}", counted(categories.len(), "value"))
+        }
+        ColumnKind::Text { vocabulary, length } => {
+            let words = grouped(vocabulary.len() - 1);
+            format!("text, of which up to {} are read, in {words} words", counted(*length, "token"))
         }
         ColumnKind::Dropped { reason } => format!("dropped: {reason}"),
     }

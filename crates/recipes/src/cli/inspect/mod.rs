@@ -325,6 +325,9 @@ fn read_images(
 
 fn table(source: Source, splits: &TableSplits) -> Inspection {
     let train = &splits.train;
+    let ids = splits.preprocessing.ids();
+    let numbers = train.features.iter().zip(ids.iter().cycle());
+    let numbers = numbers.filter(|&(_, &ids)| ids == 0).map(|(&number, _)| f64::from(number));
     let others = [("validation", &splits.validation), ("test", &splits.test)];
     let others = others.iter().filter_map(|(name, split)| Some((*name, split.as_ref()?.rows())));
     Inspection {
@@ -334,7 +337,7 @@ fn table(source: Source, splits: &TableSplits) -> Inspection {
         classes: by_name(train.targets.labels(), splits.preprocessing.target.classes()),
         shape: vec![splits.preprocessing.width()],
         columns: Vec::new(),
-        range: range(train.features.iter().map(|&value| f64::from(value))),
+        range: range(numbers),
         skipped: splits.skipped,
         problems: Vec::new(),
         notes: splits.notes.iter().cloned().chain(splits.note_on_copies()).collect(),

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt, fs::File, iter, path::PathBuf};
 
 use data::{
     CategoryEncoding, Fractions, HoldOut, Order, Task,
-    csv_table::{ColumnOverride, CsvOptions, OnMissingTarget, TargetColumn},
+    csv_table::{ColumnOverride, CsvOptions, OnMissingTarget, TargetColumn, TextColumns},
     npy::NpyOptions,
     synthetic::{Labels, SyntheticOptions},
 };
@@ -50,6 +50,10 @@ pub struct TableData {
     /// What marks a missing value in a CSV file, besides what always does.
     #[serde(deserialize_with = "marks")]
     pub missing: Vec<String>,
+    /// The most words that are told apart in a column of texts, including that of unknown words.
+    pub text_vocabulary: usize,
+    /// Tokens that are read of a text in a column.
+    pub text_length: usize,
     /// What becomes of a row of a CSV file without a value to predict.
     pub on_missing_target: OnMissingTarget,
     /// The order of the samples in an epoch, instead of the default.
@@ -94,7 +98,7 @@ pub enum Source {
 }
 
 /// Keys for a CSV file only, or for its categories.
-const CSV_KEYS: [&str; 9] = [
+const CSV_KEYS: [&str; 13] = [
     "data.target",
     "data.header",
     "data.missing",
@@ -104,7 +108,14 @@ const CSV_KEYS: [&str; 9] = [
     "data.validation_path",
     "data.test_path",
     "model.embedding",
+    TEXT_KEYS[0],
+    TEXT_KEYS[1],
+    TEXT_KEYS[2],
+    TEXT_KEYS[3],
 ];
+/// Keys for columns of texts only.
+const TEXT_KEYS: [&str; 4] =
+    ["data.text_vocabulary", "data.text_length", "model.text_embedding", "model.text_hidden"];
 /// Keys for synthetic samples only.
 pub(crate) const SYNTHETIC_KEYS: [&str; 3] = ["data.labels", "data.samples", "data.features"];
 
@@ -112,6 +123,9 @@ impl Check for TableData {
     fn check(&self, checker: &mut Checker<'_>) {
         checker.require("data.samples", self.samples >= 1, "at least 1");
         checker.require("data.features", self.features >= 1, "at least 1");
+        let is_vocabulary = (2..=TextColumns::MOST_WORDS).contains(&self.text_vocabulary);
+        checker.require("data.text_vocabulary", is_vocabulary, "2 to 1,000,000 words");
+        checker.require("data.text_length", self.text_length >= 1, "at least 1");
         let fractions = Fractions {
             train: self.fraction,
             validation: self.validation.unwrap_or_default(),
@@ -212,6 +226,7 @@ impl TableData {
             task: self.task,
             columns: self.columns.clone(),
             categories,
+            texts: TextColumns { vocabulary: self.text_vocabulary, length: self.text_length },
             header: self.header,
             missing: self.missing.iter().map(|text| text.trim().to_owned()).collect(),
             on_missing_target: self.on_missing_target,
@@ -267,6 +282,14 @@ impl TableData {
     }
 
     fn check_csv(&self, checker: &mut Checker<'_>) {
+        let has_texts = self.columns.values().any(|&kind| kind == ColumnOverride::Text);
+        if let Some(key) = TEXT_KEYS.iter().find(|key| !has_texts && checker.is_changed(key)) {
+            checker.conflict(
+                key,
+                format!("`{key}` has no effect: `data.columns` names no column of texts"),
+                "leave it out, or name one: `--set data.columns.NAME=text`",
+            );
+        }
         checker.only_with("data.source", "synthetic", &SYNTHETIC_KEYS);
         let help = "name the file: `--set data.path=FILE.csv`";
         checker.needs("data.source", "data.path", help);

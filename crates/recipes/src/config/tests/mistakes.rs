@@ -238,7 +238,7 @@ fn broken_toml_is_reported_by_line_and_column() {
 #[test]
 fn set_needs_a_key_and_a_value() {
     let write = "help: write `--set key=value`, such as `--set training.epochs=5`";
-    let key = "help: a key consists of letters, digits, `_` and `-`, with dots between tables; \
+    let key = "help: a key consists of the letters A to Z, digits, `_` and `-`, with dots between tables; \
                quote other names: `data.columns.\"my column\"`";
     let check =
         |argument: &str, message: &str, help: &str| refuses(sets(&[argument]), &[message, help]);

@@ -1,0 +1,109 @@
+//! Tables with a column of texts, from the outside.
+
+use std::fs;
+
+use crate::folder::Folder;
+
+/// Reviews whose verdict depends on a `not` before it, and on no number.
+fn reviews() -> Folder {
+    let folder = Folder::new();
+    let row = |index: usize| {
+        let subject = ["film", "cast", "music", "end", "plot"][index % 5];
+        let manner = ["really", "quite", "surely"][index / 5 % 3];
+        let (verdict, is_good) = [("good", true), ("bad", false)][index % 2];
+        let not = index / 2 % 2 == 0;
+        let text = format!(
+            "The {subject}, said he, was {}{manner} {verdict}.",
+            if not { "not " } else { "" }
+        );
+        // One in fifty is labelled wrong.
+        let liked = (is_good != not) != (index % 50 == 7);
+        format!("{},\"{text}\",{}\n", index * 7 % 10, if liked { "yes" } else { "no" })
+    };
+    folder.write(
+        "reviews.csv",
+        format!("day,review,liked\n{}", (0..400).map(row).collect::<String>()),
+    );
+    folder
+}
+
+const DATA: &str = "--set data.source=csv --set data.path=reviews.csv --set data.target=liked \
+     --set data.columns.review=text --set model.text_embedding=16 --set model.text_hidden=16";
+
+#[test]
+fn texts_are_classified() {
+    let folder = reviews();
+    let train = format!(
+        "train mlp {DATA} --set training.epochs=12 --set optimizer.learning_rate=0.01 --progress quiet \
+         --json --run-dir run"
+    );
+    let summary = folder.run(&train).succeeded().json();
+    let accuracy = summary["validation"]["accuracy"].as_f64().unwrap();
+    assert!((0.9..1.0).contains(&accuracy), "{accuracy}");
+
+    folder.write(
+        "new.csv",
+        "review,day\nthe music was really good,1\nthe music was not really good,1\nthe plot was not quite \
+         bad,1\n",
+    );
+    let predicted = folder.run("predict run new.csv --csv --keep review").succeeded().stdout;
+    let classes: Vec<&str> =
+        predicted.lines().skip(1).map(|line| line.split(',').nth(2).unwrap()).collect();
+    assert_eq!(classes, ["yes", "no", "yes"], "{predicted}");
+
+    let words = ["predict", "run", "--text", "the end was really bad", "--text", "quite good"];
+    let told = folder.run_words(&words).succeeded();
+    let lines: Vec<&str> = told.stdout.lines().collect();
+    assert!(lines[0].starts_with("the end was really bad: no ("), "{told:?}");
+    assert!(lines[1].starts_with("quite good: yes (") && lines.len() == 2, "{told:?}");
+    assert!(told.stderr.contains("the other columns of the table count as missing"), "{told:?}");
+    folder.run("predict run new.csv --text a").refused(2, "cannot be used with");
+    folder.write("other.csv", "message,when\nreally good,1\n");
+    folder.run("predict run other.csv").refused(3, "`other.csv` has no column `day`");
+
+    let evaluated = folder.run("eval run --json").succeeded().json();
+    assert_eq!(evaluated["metrics"]["accuracy"], accuracy);
+    let report = folder.read("run/report.html");
+    assert!(report.contains(", said he, was "), "no mistake is shown");
+    let model = folder.run("export run --format onnx").succeeded();
+    assert!(model.stdout.contains("model.onnx"), "{model:?}");
+}
+
+#[test]
+fn a_run_on_texts_resumes_where_it_was() {
+    let folder = reviews();
+    let train = format!("train mlp {DATA} --set training.epochs=3 --progress quiet");
+    folder.run(&format!("{train} --run-dir whole")).succeeded();
+    folder.run(&format!("{train} --max-steps 11 --run-dir parts")).succeeded();
+    folder.run("resume parts --set training.max_steps= --progress quiet").succeeded();
+    let model = |run: &str| fs::read(folder.path(&format!("{run}/model.safetensors"))).unwrap();
+    assert_eq!(model("whole"), model("parts"));
+}
+
+#[test]
+fn what_reads_a_text_is_planned_and_told() {
+    let folder = reviews();
+    let plan = folder.run(&format!("plan mlp {DATA} --set data.text_length=4 --json")).succeeded();
+    let names: Vec<String> = plan.json()["layers"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|layer| format!("{} {}", layer["name"].as_str().unwrap(), layer["output"]))
+        .collect();
+    let expected =
+        ["texts.0.embedding [4,16]", "texts.0.lstm.0 [4,16]", "layers.0 [64]", "layers.1 [1]"];
+    assert_eq!(names, expected);
+    let inspected =
+        folder.run("data inspect csv reviews.csv --set data.columns.review=text").succeeded();
+    let column = "column review            text, of which up to 11 tokens are read, in ";
+    assert!(inspected.stdout.contains(column), "{inspected:?}");
+
+    let without =
+        "train mlp --set data.source=csv --set data.path=reviews.csv --set data.target=liked";
+    folder
+        .run(&format!("{without} --set data.text_length=4"))
+        .refused(2, "`data.text_length` has no effect: `data.columns` names no column of texts");
+    folder
+        .run("train mlp --set model.text_hidden=4")
+        .refused(2, "`model.text_hidden` has no effect with `data.source = \"synthetic\"`");
+}
