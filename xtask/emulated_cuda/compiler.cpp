@@ -161,6 +161,13 @@ bool nvidia_compiles(Program& program, const std::string& name, std::vector<std:
     return compiles;
 }
 
+// A path as one word for the shell.
+std::string in_quotes(const std::string& path) {
+    std::string word = "'";
+    for (char c : path) word += c == '\'' ? "'\\''" : std::string(1, c);
+    return word + '\'';
+}
+
 }  // namespace
 
 extern "C" {
@@ -201,9 +208,9 @@ int nvrtcCompileProgram(Program* program, int count, const char* const* options)
         return COMPILATION;
     }
     std::string command = "g++ -std=c++17 -O1 -w -fPIC -shared -fno-strict-aliasing -fsanitize=alignment "
-                          "-fsanitize-undefined-trap-on-error -I" + folder +
-                          "/include -o " + own + ".so " + stem + ".cpp -L" + folder +
-                          " -lcuda > " + own + ".log 2>&1";
+                          "-fsanitize-undefined-trap-on-error -I" + in_quotes(folder + "/include") +
+                          " -o " + in_quotes(own + ".so") + ' ' + in_quotes(stem + ".cpp") + " -L" +
+                          in_quotes(folder) + " -lcuda > " + in_quotes(own + ".log") + " 2>&1";
     int status = std::system(command.c_str());
     std::ifstream log(own + ".log");
     program->log.assign(std::istreambuf_iterator<char>(log), {});

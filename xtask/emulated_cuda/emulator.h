@@ -2,8 +2,10 @@
 // compiler of the machine (`compiler.cpp`) and run on its CPU, one thread after another (`threads.cpp`).
 // They have as much of the two libraries as CubeCL calls.
 //
-// What a GPU leaves open is an error here: threads that wait for each other at different places end the
-// process, and memory that nothing has written is full of NaN, in the first 64 MiB of an allocation.
+// Some of what a GPU leaves open is an error here: memory that nothing has written is full of NaN, in the
+// first 64 MiB of an allocation, and the process ends where some threads of a warp wait for the warp and
+// others for the block, or too few arrive at a barrier. Threads that wait for the same at different places
+// of a kernel go on: where a thread waits is not known.
 //
 // Environment:
 // - CUDA_PATH: the folder of the libraries and of `include`; compiled kernels are kept there

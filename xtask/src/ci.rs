@@ -11,7 +11,9 @@ use anyhow::ensure;
 use clap::ValueEnum;
 use xshell::{Shell, cmd};
 
-use crate::{emulated_cuda::Device, golden, gpu_check, kill_test, tidy, web_page};
+use crate::{
+    emulated_cuda::Device, golden, gpu_check, kill_test, program::run_tests, tidy, web_page,
+};
 
 /// The steps of `ci`, in the order they run.
 ///
@@ -101,7 +103,7 @@ impl Step {
             Self::Kills => kill(shell, None)?,
             Self::WebPage => return check_web_page(shell),
             Self::Ranks => return check_ranks(shell),
-            Self::Ndarray => golden::hold(shell, "ndarray", &Device::default())?,
+            Self::Ndarray => run_tests(shell, "ndarray", &Device::default(), golden::TESTS)?,
             Self::Wgpu => return check_wgpu(shell),
             Self::Cuda => return check_cuda(shell),
         }

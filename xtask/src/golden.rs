@@ -1,21 +1,15 @@
-//! The golden values of the tests: regenerates them, to show that they still come from their scripts,
-//! and compares a backend with them.
+//! The golden values of the tests: regenerates them, to show that they still come from their scripts.
 
 use anyhow::ensure;
 use xshell::{Shell, cmd};
-
-use crate::{
-    emulated_cuda::Device,
-    program::{UNOPTIMISED, of_backend},
-};
 
 /// The scripts that make golden values, each beside its own, as a git pathspec.
 const GENERATORS: &str = ":(glob)crates/*/tests/golden/**/*.py";
 /// Everything beside them.
 const FIXTURES: [&str; 2] = [":(glob)crates/*/tests/golden/**", ":(exclude)*.py"];
 
-/// The tests that compare with PyTorch's values.
-const TESTS: [&str; 6] = [
+/// The tests that compare operations, networks and augmentation with PyTorch's values.
+pub(crate) const TESTS: [&str; 6] = [
     "--test",
     "operations_equal_pytorch",
     "--test",
@@ -23,12 +17,6 @@ const TESTS: [&str; 6] = [
     "--test",
     "augment_equals_torchvision",
 ];
-
-/// Compares operations, networks and augmentation on a backend with PyTorch's values.
-pub(crate) fn hold(shell: &Shell, backend: &str, device: &Device) -> anyhow::Result<()> {
-    let options = of_backend(backend).into_iter().chain(device.for_tests()?);
-    Ok(cmd!(shell, "cargo test {UNOPTIMISED...} {options...} {TESTS...}").run()?)
-}
 
 /// Runs every generator in its own folder; an error if a fixture then differs from the last commit.
 pub(crate) fn run(shell: &Shell) -> anyhow::Result<()> {

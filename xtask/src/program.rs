@@ -1,19 +1,35 @@
-//! The program `recipes`, built for a command that runs it; and what makes builds quick.
+//! The program `recipes`, built for a command that runs it; tests, run on a backend; and what makes both
+//! build quickly.
 
 use std::{env, path::PathBuf};
 
 use anyhow::Context as _;
 use xshell::{Shell, cmd};
 
+use crate::emulated_cuda::Device;
+
 /// Options of cargo for checks that compute little: settings of the profiles `dev` and `test` with which
 /// most is compiled without optimisation.
-pub(crate) const UNOPTIMISED: [&str; 2] = ["--config", "xtask/unoptimised.toml"];
+const UNOPTIMISED: [&str; 2] = ["--config", "xtask/unoptimised.toml"];
 
 /// Options of cargo with which whatever is built for a backend shares the dependencies: with the tests, and
 /// with what is built for the other GPUs.
-pub(crate) fn of_backend(backend: &str) -> [String; 3] {
+fn of_backend(backend: &str) -> [String; 3] {
     let gpus = if ["wgpu", "cuda"].contains(&backend) { ",xtask/gpus" } else { "" };
     ["--workspace".into(), "--features".into(), format!("recipes/{backend}{gpus}")]
+}
+
+/// Runs tests on a backend.
+///
+/// - `tests`: options of cargo that choose them
+pub(crate) fn run_tests(
+    shell: &Shell,
+    backend: &str,
+    device: &Device,
+    tests: [&str; 6],
+) -> anyhow::Result<()> {
+    let options = of_backend(backend).into_iter().chain(device.for_tests()?);
+    Ok(cmd!(shell, "cargo test {UNOPTIMISED...} {options...} {tests...}").run()?)
 }
 
 /// Builds `recipes` and returns its path; in the profile `dev` one for a GPU is not optimised.
@@ -42,7 +58,11 @@ pub(crate) fn build(
         // Built as by the tests.
         None => cmd!(shell, "cargo build --workspace --bin recipes --profile {profile}").run()?,
     }
-    let folder = if profile == "dev" { "debug" } else { profile };
+    let folder = match profile {
+        "dev" | "test" => "debug",
+        "bench" => "release",
+        other => other,
+    };
     let program = format!("recipes{}", env::consts::EXE_SUFFIX);
     let program = target_directory(shell)?.join(folder).join(program);
     program.canonicalize().context("cargo did not build the program")

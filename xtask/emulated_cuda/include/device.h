@@ -20,9 +20,9 @@ extern "C" unsigned emulated_shared_bytes;
 // Ends the process, since a kernel did what a GPU forbids or leaves open.
 extern "C" [[noreturn]] void emulated_end(const char* reason);
 
-// Waits until every thread of the block waits here, or has returned.
+// Waits until every thread of the block waits so, or has returned.
 extern "C" void emulated_wait_for_block();
-// Waits until every thread of the warp waits here, or has returned.
+// Waits until every thread of the warp waits so, or has returned.
 extern "C" void emulated_wait_for_warp();
 // Lets the others of the warp go as far, where they come by, too.
 extern "C" void emulated_keep_step();

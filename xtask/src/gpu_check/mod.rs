@@ -14,13 +14,13 @@ use std::{
 use anyhow::{Context as _, bail, ensure};
 use clap::Args;
 use serde_json::Value;
-use xshell::{Shell, cmd};
+use xshell::Shell;
 
 use self::outcome::Outcome;
 use crate::{
     emulated_cuda::Device,
     golden,
-    program::{self, UNOPTIMISED, of_backend},
+    program::{self, run_tests},
 };
 
 #[derive(Args)]
@@ -123,7 +123,7 @@ const CASES: [(&str, &str); 12] = [
     ),
     ("lstm-fast", "model.hidden=64 training.batch_size=64 optimizer.epsilon=1e-3"),
 ];
-/// Tests of kernels that any backend must pass.
+/// The tests that compare kernels with the CPU's, and hold what they do with NaN, threads and fewer bits.
 const KERNEL_TESTS: [&str; 6] =
     ["--test", "kernels_equal_flex", "--test", "convolution", "--test", "precision"];
 /// Settings of all of them.
@@ -143,10 +143,10 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
     );
     let device = Device::new(shell, options.emulated)?;
     if options.tests {
-        golden::hold(shell, backend, &device)?;
+        run_tests(shell, backend, &device, golden::TESTS)?;
     }
     if options.tests || options.kernels {
-        hold_kernels(shell, backend, &device)?;
+        run_tests(shell, backend, &device, KERNEL_TESTS)?;
     }
     if options.recipes.is_empty() {
         return Ok(());
@@ -190,12 +190,6 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
     }
     ensure!(failed.is_empty(), "`{backend}` differs from the CPU in: {}", failed.join(", "));
     Ok(())
-}
-
-/// Compares a backend's kernels with the CPU's, and holds what they do with NaN, threads and fewer bits.
-fn hold_kernels(shell: &Shell, backend: &str, device: &Device) -> anyhow::Result<()> {
-    let options = of_backend(backend).into_iter().chain(device.for_tests()?);
-    Ok(cmd!(shell, "cargo test {UNOPTIMISED...} {options...} {KERNEL_TESTS...}").run()?)
 }
 
 /// One of the two programs. Each has a cache of its own: features that one computed would hide what the

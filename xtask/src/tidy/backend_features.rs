@@ -28,8 +28,11 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
 /// Every `name` in a `feature = "name"` of a line's code.
 fn features(line: &str) -> impl Iterator<Item = &str> {
     let (code, _) = rust_text::code_and_comment(line);
-    rust_text::word_offsets(code, "feature").into_iter().filter_map(move |offset| {
-        let value = code[offset..].strip_prefix("feature")?.trim_start();
+    let is_name = |c: char| c == '_' || c.is_alphanumeric();
+    let begins =
+        code.match_indices("feature").filter(move |(at, _)| !code[..*at].ends_with(is_name));
+    begins.filter_map(move |(at, word)| {
+        let value = code[at + word.len()..].trim_start();
         let literal = value.strip_prefix('=')?.trim_start().strip_prefix('"')?;
         literal.split_once('"').map(|(name, _)| name)
     })
@@ -46,6 +49,7 @@ mod sources;
 #[cfg(any(test, not(feature="cuda")))]
 fn host() {}
 fn device() -> bool { cfg!(feature = "wgpu") }
+fn other() { main_feature = "cuda"; feature_of = "cuda" }
 "#;
 
     #[test]

@@ -3,7 +3,7 @@ the same settings, and prints the losses beside those of a run of ours.
 
     recipes train lstm-char --set data.path=TEXT --max-steps 1 --set optimizer.learning_rate=1e-30 --run-dir initial
     recipes train lstm-char --set data.path=TEXT --set training.epochs=N --run-dir run
-    python3 twin.py TEXT initial run
+    python3 lstm_char_twin.py TEXT initial run
 
 A step at a learning rate of 1e-30 changes no weight, so `initial` holds those that `run` began with.
 What this printed stands in `lstm_char.toml`. Needs torch, numpy and safetensors.
