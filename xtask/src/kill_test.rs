@@ -3,13 +3,14 @@
 
 use std::{
     env, fs,
+    io::Read as _,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     thread,
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{Context as _, ensure};
 use clap::Args;
 use fastrand::Rng;
 use serde_json::Value;
@@ -64,7 +65,7 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
 
     let alone = shell.create_temp_dir()?;
     let began = Instant::now();
-    ended(job.spawn(alone.path(), &job.train())?)?;
+    ended(&mut job.spawn(alone.path(), &job.train())?)?;
     let length = began.elapsed();
     let expected = Outcome::read(alone.path())?;
     println!("an undisturbed run takes {:.2} s", length.as_secs_f64());
@@ -73,13 +74,17 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
     while tally.kills < options.times {
         let folder = shell.create_temp_dir()?;
         let kills_left = options.times - tally.kills;
-        run_to_the_end(&job, folder.path(), length, kills_left, &mut moments, &mut tally)?;
-        let outcome = Outcome::read(folder.path())?;
-        ensure!(
-            outcome == expected,
-            "a killed run ended differently; its folder is kept: {}",
-            keep(folder.path())?.display()
-        );
+        let ended =
+            run_to_the_end(&job, folder.path(), length, kills_left, &mut moments, &mut tally)
+                .and_then(|()| Outcome::read(folder.path()))
+                .and_then(|outcome| {
+                    ensure!(outcome == expected, "a killed run ended differently");
+                    Ok(())
+                });
+        if let Err(error) = ended {
+            let kept = keep(folder.path())?;
+            return Err(error.context(format!("the run's folder is kept: {}", kept.display())));
+        }
     }
     println!(
         "{} kills, {} of them before the run began and {} before its first checkpoint; \
@@ -119,7 +124,7 @@ fn run_to_the_end(
                 None => moments.next(length, begun),
                 Some(_) => moments.anywhere(length),
             });
-            if child.try_wait()?.is_none() {
+            if child.0.try_wait()?.is_none() {
                 job.kill(&mut child, moments)?;
                 kills += 1;
                 tally.kills += 1;
@@ -128,12 +133,11 @@ fn run_to_the_end(
                 continue;
             }
         }
-        ended(child)?;
+        ended(&mut child)?;
         let from = resumed_from(folder)?;
         ensure!(
             from >= newest,
-            "a run with a checkpoint of step {newest} went on from step {from}; its folder is kept: {}",
-            keep(folder)?.display()
+            "a run with a checkpoint of step {newest} went on from step {from}"
         );
         tally.runs += 1;
         return Ok(());
@@ -172,7 +176,7 @@ impl Job {
         format!("{TRAIN} --set training.epochs={epochs}")
     }
 
-    fn spawn(&self, folder: &Path, arguments: &str) -> anyhow::Result<Child> {
+    fn spawn(&self, folder: &Path, arguments: &str) -> anyhow::Result<Started> {
         let mut command = match self.ranks {
             None => Command::new(&self.program),
             Some(ranks) => {
@@ -183,29 +187,51 @@ impl Job {
                 command
             }
         };
-        command
+        let child = command
             .current_dir(folder)
             .args(arguments.split_whitespace())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
-            .with_context(|| format!("`{}` does not start", self.program.display()))
+            .with_context(|| format!("`{}` does not start", self.program.display()))?;
+        Ok(Started(child))
     }
 
     /// By SIGKILL, which the program cannot handle.
-    fn kill(&self, child: &mut Child, moments: &mut Moments) -> anyhow::Result<()> {
+    fn kill(&self, Started(child): &mut Started, moments: &mut Moments) -> anyhow::Result<()> {
         let ranks = if self.ranks.is_some() { living_children(child.id())? } else { Vec::new() };
         if ranks.is_empty() {
             child.kill()?; // the process itself, or a launcher that has not started any rank yet
         } else {
             let rank = ranks[moments.0.usize(..ranks.len())];
-            Command::new("kill").args(["-KILL", &rank.to_string()]).status()?;
+            kill_one(rank)?;
             others_end(child)?;
         }
         child.wait()?;
         Ok(())
     }
+}
+
+/// A process of a run. It is killed with its value, and so are the ranks that it started.
+struct Started(Child);
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        // Of one that has ended the number may be another's by now.
+        if matches!(self.0.try_wait(), Ok(None)) {
+            for rank in living_children(self.0.id()).unwrap_or_default() {
+                let _ = kill_one(rank);
+            }
+        }
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn kill_one(process: u32) -> anyhow::Result<()> {
+    Command::new("kill").args(["-KILL", &process.to_string()]).status()?;
+    Ok(())
 }
 
 /// Waits until no rank is left. Open MPI's launcher itself may still hang then, if a rank was killed
@@ -244,11 +270,11 @@ fn living_children(parent: u32) -> anyhow::Result<Vec<u32>> {
 }
 
 /// Waits for the end of a run that is not killed.
-fn ended(child: Child) -> anyhow::Result<()> {
-    let output = child.wait_with_output()?;
-    if !output.status.success() {
-        bail!("a run failed: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr));
-    }
+fn ended(Started(child): &mut Started) -> anyhow::Result<()> {
+    let mut said = Vec::new();
+    child.stderr.take().context("stderr is not read")?.read_to_end(&mut said)?;
+    let status = child.wait()?;
+    ensure!(status.success(), "a run failed: {status}\n{}", String::from_utf8_lossy(&said));
     Ok(())
 }
 
@@ -304,6 +330,30 @@ fn keep(folder: &Path) -> anyhow::Result<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn no_rank_is_left_of_a_run_that_is_given_up() {
+        let launcher = Command::new("sh").args(["-c", "sleep 100 & wait"]).spawn().unwrap();
+        let launcher = Started(launcher);
+        let rank = loop {
+            if let [rank] = living_children(launcher.0.id()).unwrap()[..] {
+                break rank;
+            }
+        };
+        // That of a process that has ended, but that nobody waits for, is empty.
+        let lives = || {
+            let command = fs::read(format!("/proc/{rank}/cmdline"));
+            command.is_ok_and(|command| !command.is_empty())
+        };
+        assert!(lives());
+        drop(launcher);
+        let killed = Instant::now();
+        while lives() {
+            assert!(killed.elapsed() < SOON, "process {rank} is left");
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
 
     #[test]
     fn moments_follow_from_the_seed_and_lie_in_the_first_half() {
