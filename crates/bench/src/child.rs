@@ -9,7 +9,8 @@ use std::{
     path::{Path, PathBuf},
     process::{Child as Process, ChildStdin, ChildStdout, Command, Stdio},
     sync::atomic::{AtomicUsize, Ordering},
-    time::Instant,
+    thread::sleep,
+    time::{Duration, Instant},
 };
 
 use anyhow::{Context, anyhow};
@@ -17,12 +18,15 @@ use serde::{Serialize, de::DeserializeOwned};
 use training::Group;
 
 use crate::{
+    ON_GPU,
     job::{Job, Measured, Ready},
     work,
 };
 
 /// Lines of a failed process's stderr that are shown.
 const LAST_WORDS: usize = 5;
+/// How long a launcher has to end its processes.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Does the work of a job, a round for each line on stdin, and prints what it measured to stdout. Of
 /// several processes only the first reads and prints.
@@ -75,6 +79,8 @@ pub(crate) struct Child {
     answers: Lines<BufReader<ChildStdout>>,
     began: Instant,
     errors: PathBuf,
+    /// Whether it starts others, which would outlive it if it were killed.
+    is_launcher: bool,
 }
 
 impl Child {
@@ -104,7 +110,7 @@ impl Child {
             }
         };
         command.arg("child").arg(serde_json::to_string(job)?);
-        if let Some(kernels) = kernels {
+        if let Some(kernels) = kernels.filter(|_| ON_GPU) {
             command.arg("--kernels").arg(kernels);
             let driver = kernels.join("driver"); // what the driver compiles
             // Where it cannot be created, the driver caches nothing.
@@ -113,7 +119,9 @@ impl Child {
         }
         command.env("RAYON_NUM_THREADS", threads.to_string());
         command.env("BURN_RECIPES_DATA", folder); // for cached features
-        Self::spawn(command, folder)
+        let mut child = Self::spawn(command, folder)?;
+        child.is_launcher = ranks.is_some();
+        Ok(child)
     }
 
     /// Any command that follows the protocol.
@@ -132,7 +140,7 @@ impl Child {
         let asks = process.stdin.take();
         let answers = process.stdout.take().context("a process without an output")?;
         let answers = BufReader::new(answers).lines();
-        Ok(Self { process, asks, answers, began, errors })
+        Ok(Self { process, asks, answers, began, errors, is_launcher: false })
     }
 
     /// Waits until the process is ready. Also returns the seconds from its start to the end of its
@@ -164,19 +172,71 @@ impl Child {
         }
     }
 
-    fn last_words(&self) -> anyhow::Error {
+    /// How a process ended that should have gone on, and what it said last.
+    fn last_words(&mut self) -> anyhow::Error {
+        drop(self.asks.take()); // one that has not ended yet does so now
+        let status = match self.process.wait() {
+            Ok(status) => status.to_string(),
+            Err(error) => error.to_string(),
+        };
         let errors = std::fs::read_to_string(&self.errors).unwrap_or_default();
         let lines: Vec<&str> = errors.lines().collect();
-        let last = &lines[lines.len().saturating_sub(LAST_WORDS)..];
-        anyhow!("the process ended early: {}", last.join(" | "))
+        let last = lines[lines.len().saturating_sub(LAST_WORDS)..].join(" | ");
+        let last = if last.is_empty() { "it said nothing" } else { &last };
+        anyhow!("the process ended early ({status}): {last}")
     }
 }
 
 impl Drop for Child {
     fn drop(&mut self) {
         drop(self.asks.take());
+        let asked = Instant::now();
+        while self.is_launcher
+            && asked.elapsed() < PATIENCE
+            && matches!(self.process.try_wait(), Ok(None))
+        {
+            sleep(Duration::from_millis(10));
+        }
         // Nothing more is wanted of it; an error means that it has ended already.
         let _ = self.process.kill();
         let _ = self.process.wait();
+    }
+}
+
+#[cfg(unix)]
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A process that runs a script of the shell.
+    fn child(script: &str, folder: &Path) -> Child {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        Child::spawn(command, folder).unwrap()
+    }
+
+    #[test]
+    fn an_early_end_is_told_with_how_it_came() {
+        let folder = tempfile::tempdir().unwrap();
+        let told = |script| child(script, folder.path()).ready().unwrap_err().to_string();
+        assert_eq!(
+            told("kill -9 $$"),
+            "the process ended early (signal: 9 (SIGKILL)): it said nothing"
+        );
+        let said = "the process ended early (exit status: 3): one | two";
+        assert_eq!(told("echo one >&2; echo two >&2; exit 3"), said);
+    }
+
+    #[test]
+    fn a_launcher_may_end_by_itself() {
+        let folder = tempfile::tempdir().unwrap();
+        let ended = folder.path().join("ended");
+        let script = format!("cat; sleep 0.1; : > '{}'", ended.display());
+        for (is_launcher, expected) in [(false, false), (true, true)] {
+            let mut child = child(&script, folder.path());
+            child.is_launcher = is_launcher;
+            drop(child);
+            assert_eq!(ended.exists(), expected);
+        }
     }
 }

@@ -30,7 +30,7 @@ const ON_GPU: bool = !<backend::Selected as backend::Backend>::IS_SYNCHRONOUS;
 const WARM: u64 = if ON_GPU { training::TUNING_UPDATES } else { 0 };
 
 pub use crate::{
-    case::{CASES, Case},
+    case::{CASES, Case, Trial},
     child::serve,
     entry::{Entry, PeerEntry, Refused},
     job::Job,

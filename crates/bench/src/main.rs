@@ -1,11 +1,14 @@
 //! The program `bench`.
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use backend::{Peaks, device::Allocator};
-use bench::{Bench, CASES, Case, Entry, Job, Options, Peers, Refused, Results, serve};
-use clap::{Args, Parser, Subcommand};
+use bench::{Bench, CASES, Case, Entry, Job, Options, Peers, Refused, Results, Trial, serve};
+use clap::{Args, Parser, Subcommand, builder::RangedU64ValueParser};
 use mimalloc::MiMalloc;
 use training::Group;
 
@@ -42,13 +45,13 @@ struct RunArguments {
     /// The benchmarks to run
     names: Vec<String>,
     /// Rounds to measure of each
-    #[arg(long, default_value_t = 5)]
+    #[arg(long, default_value_t = 5, value_parser = at_least_one())]
     rounds: usize,
     /// The Python that runs the peers, or `none`
     #[arg(long, default_value = "python3", value_name = "PYTHON")]
     peer: String,
     /// Threads that compute on the CPU, ours and the peers' [default: all]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = at_least_one())]
     threads: Option<usize>,
     /// A folder with MNIST's files
     #[arg(long, value_name = "FOLDER")]
@@ -63,6 +66,10 @@ struct RunArguments {
     /// Write the results to a file after each benchmark
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+}
+
+fn at_least_one() -> RangedU64ValueParser<usize> {
+    RangedU64ValueParser::new().range(1..)
 }
 
 fn main() -> anyhow::Result<ExitCode> {
@@ -98,6 +105,9 @@ fn list() {
 #[allow(clippy::print_stdout, clippy::print_stderr)] // The program's results, and what went wrong.
 fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     let cases = chosen(&arguments.names)?;
+    if let Some(path) = &arguments.json {
+        check_writable(path)?;
+    }
     let peers = match arguments.peer.as_str() {
         "none" => Peers::none(),
         python => Peers::find(python)?,
@@ -115,21 +125,25 @@ fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     backend::device::open()?;
     let options = Options {
         program: std::env::current_exe().context("cannot find this program's own file")?,
-        threads: arguments.threads.unwrap_or_else(backend::device::threads).max(1),
+        threads: arguments.threads.unwrap_or_else(backend::device::threads),
         rounds: arguments.rounds,
         data: arguments.data.clone(),
         scratch: scratch.path().to_owned(),
         kernels,
         quick: arguments.quick,
     };
+    // What one of them lacks is said before the others are measured.
+    let trials = cases.iter().map(|case| case.trials(&options));
+    let trials: Vec<Vec<Trial>> = trials.collect::<Result<_, _>>()?;
     let bench = Bench::new(options, peers)?;
     tell_of(&bench);
     let (machine, peaks) = (bench.machine().clone(), *bench.peaks());
-    let benchmarks = cases.iter().map(|case| case.name.to_owned()).collect();
-    let mut results = Results { machine, peaks, benchmarks, entries: Vec::new() };
+    let benchmarks: Vec<String> = cases.iter().map(|case| case.name.to_owned()).collect();
+    let (commands, quick) = (vec![again(arguments, &benchmarks)], arguments.quick);
+    let mut results = Results { machine, peaks, benchmarks, commands, quick, entries: Vec::new() };
     let mut failed = false;
-    for case in cases {
-        let told = bench.run(case, &mut |entry| {
+    for trials in trials {
+        bench.run(&trials, &mut |entry| {
             let entry = match entry {
                 Ok(entry) => entry,
                 Err(error) => {
@@ -146,11 +160,7 @@ fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
             results.entries.push(entry.clone());
             // Each time, so that nothing is lost if this process is killed.
             arguments.json.as_ref().map_or(Ok(()), |path| results.write(path))
-        });
-        if let Err(error) = told {
-            eprintln!("error: {error:#}");
-            failed = true;
-        }
+        })?;
     }
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
@@ -169,6 +179,26 @@ fn tell_of(bench: &Bench) {
         eprint!(", {:.1} of bf16", bf16 / 1e9);
     }
     eprintln!(", {:.1} GB/s", copy_bytes_per_second / 1e9);
+}
+
+/// Whether results can be written to the file, which stays as it is; a measurement may take hours.
+fn check_writable(path: &Path) -> anyhow::Result<()> {
+    let shown = path.display();
+    ensure!(!path.is_dir(), "cannot write results to `{shown}`: it is a folder");
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    tempfile::tempfile_in(folder.unwrap_or(Path::new(".")))
+        .with_context(|| format!("cannot write results to `{shown}`"))?;
+    Ok(())
+}
+
+/// The arguments that measure the same again.
+fn again(arguments: &RunArguments, names: &[String]) -> String {
+    let RunArguments { rounds, peer, threads, data, quick, .. } = arguments;
+    let mut again = format!("run {} --rounds {rounds} --peer {peer}", names.join(" "));
+    again.extend(threads.map(|threads| format!(" --threads {threads}")));
+    again.extend(data.as_ref().map(|folder| format!(" --data {}", folder.display())));
+    again.extend(quick.then_some(" --quick"));
+    again
 }
 
 fn chosen(names: &[String]) -> anyhow::Result<Vec<&'static Case>> {

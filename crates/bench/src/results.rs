@@ -17,6 +17,10 @@ pub struct Results {
     pub peaks: Peaks,
     /// The names of the benchmarks that were run.
     pub benchmarks: Vec<String>,
+    /// The arguments of this program that measure the same again; one, more where files are joined.
+    pub commands: Vec<String>,
+    /// Whether they were measured with `--quick`: the times mean nothing.
+    pub quick: bool,
     /// What was measured, in order.
     pub entries: Vec<Entry>,
 }

@@ -6,8 +6,8 @@ use anyhow::{Context, bail, ensure};
 use backend::{Peaks, Precision, device::cores};
 
 use crate::{
-    Case, Entry, Job, Machine, ON_GPU, Peers, Refused,
-    case::{Kernels, Trial, What},
+    Entry, Job, Machine, ON_GPU, Peers, Refused, Trial,
+    case::{Kernels, What},
     child::Child,
     entry::Rounds,
     exchange::Exchange,
@@ -48,9 +48,9 @@ const ROUND_SECONDS: f64 = 1.0;
 pub struct Options {
     /// This program, which is started again for each measurement.
     pub program: PathBuf,
-    /// Threads that compute on the CPU, ours and a peer's.
+    /// Threads that compute on the CPU, ours and a peer's; at least one.
     pub threads: usize,
-    /// Measured rounds of each entry.
+    /// Measured rounds of each entry; at least one.
     pub rounds: usize,
     /// A folder with MNIST's files.
     pub data: Option<PathBuf>,
@@ -109,20 +109,20 @@ impl Bench {
         &self.peaks
     }
 
-    /// Measures a case, and reports each of its trials: what was measured, or what went wrong.
+    /// Measures the trials of a case, and reports each: what was measured, or what went wrong.
     ///
     /// # Errors
     ///
-    /// Where there are no trials, or `report` fails. A peer that fails, or whose losses differ from
-    /// ours, is an entry's [`Refused`].
+    /// Where `report` fails. A peer that fails, or whose losses differ from ours, is an entry's
+    /// [`Refused`].
     pub fn run(
         &self,
-        case: &Case,
+        trials: &[Trial],
         report: &mut dyn FnMut(anyhow::Result<&Entry>) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
         let mut entries = Vec::new();
-        for trial in (case.trials)(&self.options)? {
-            match self.trial(&trial).with_context(|| trial.name.clone()) {
+        for trial in trials {
+            match self.trial(trial).with_context(|| trial.name.clone()) {
                 Ok(mut entry) => {
                     entry.efficiency = efficiency(&entry, &entries);
                     report(Ok(&entry))?;
@@ -202,7 +202,7 @@ impl Bench {
             // These take minutes, or are the same in each round.
             What::Reach(_) => 1,
             What::Train(job) if job.watches_memory => 1,
-            _ => self.options.rounds.max(1),
+            _ => self.options.rounds,
         };
         let mut rounds = Rounds::default();
         for _ in 0..count {
@@ -279,7 +279,7 @@ impl Bench {
         }
         let count = match kernels {
             Kernels::None => 1, // it may take minutes
-            Kernels::Kept => self.options.rounds.clamp(1, 3),
+            Kernels::Kept => self.options.rounds.min(3),
         };
         let mut rounds = Rounds::default();
         let mut others: Vec<_> =

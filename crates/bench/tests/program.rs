@@ -7,22 +7,30 @@
 
 use std::process::{Command, Output};
 
+use backend::{Backend, Selected};
 use bench::{CASES, Entry, Peers, Results};
 
 /// Runs benchmarks quickly.
 fn run(arguments: &[&str]) -> (Output, Vec<Entry>) {
     let folder = tempfile::tempdir().unwrap();
     let json = folder.path().join("results.json");
+    let cache = folder.path().join("cache");
     let output = Command::new(env!("CARGO_BIN_EXE_bench"))
         .args(["run", "--quick", "--rounds", "1", "--threads", "1", "--json"])
         .arg(&json)
         .args(arguments)
+        // A GPU's kernels are kept, so that a later run of these tests finds them.
+        .envs(Selected::IS_SYNCHRONOUS.then_some(("BURN_RECIPES_DATA", &cache)))
         .output()
         .unwrap();
+    assert!(!cache.exists());
     let results: Results = serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap();
     assert!(results.peaks.copy_bytes_per_second > 0.0 && results.machine.cores > 0);
     assert!(!results.machine.device.is_empty() && !results.machine.commit.is_empty());
     assert!(results.machine.compiler.starts_with("rustc ") && results.machine.date.len() == 10);
+    let [command] = &results.commands[..] else { panic!("{:?}", results.commands) };
+    assert!(results.quick && command.starts_with("run ") && command.ends_with(" --quick"));
+    assert!(command.contains(" --rounds 1 ") && command.contains(" --threads 1 "), "{command}");
     (output, results.entries)
 }
 
@@ -134,6 +142,24 @@ fn an_unknown_benchmark_is_named() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success());
     assert!(said.contains("there is no benchmark `mlp`; `bench list` names them"), "{said}");
+}
+
+#[test]
+fn what_would_fail_in_the_end_is_said_before_anything_is_measured() {
+    let fails = |arguments: &[&str], expected: &str| {
+        let output =
+            Command::new(env!("CARGO_BIN_EXE_bench")).arg("run").args(arguments).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && output.stdout.is_empty(), "{output:?}");
+        assert!(said.contains(expected) && !said.contains("peak"), "{said}");
+    };
+    let plain = ["mlp-step", "--quick", "--peer", "none"];
+    fails(&[&plain[..], &["time-to-accuracy"]].concat(), "it needs MNIST's files");
+    let nowhere = "no/such/folder/results.json";
+    let expected = "cannot write results to `no/such/folder/results.json`";
+    fails(&[&plain[..], &["--json", nowhere]].concat(), expected);
+    fails(&[&plain[..], &["--rounds", "0"]].concat(), "invalid value '0' for '--rounds <ROUNDS>'");
+    fails(&[&plain[..], &["--threads", "0"]].concat(), "invalid value '0' for '--threads <N>'");
 }
 
 #[test]

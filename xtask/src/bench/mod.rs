@@ -6,8 +6,12 @@ mod page;
 mod readme;
 mod results;
 
-use std::path::{Path, PathBuf};
+use std::{
+    env,
+    path::{Path, PathBuf},
+};
 
+use anyhow::ensure;
 use xshell::{Shell, cmd};
 
 use self::results::{Results, merge, shown};
@@ -44,25 +48,28 @@ pub(crate) struct Options {
 /// each backend; nothing where no benchmark succeeds.
 pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
     if !options.results.is_empty() {
-        let read =
-            options.results.iter().map(|path| Results::read(&shell.current_dir().join(path)));
+        let read = options.results.iter().map(|path| Results::read(path));
         let all: Vec<Vec<Results>> = read.collect::<Result<_, _>>()?;
         return keep(shell, options, &merge(all.concat())?, &mut None);
     }
     let scratch = shell.create_temp_dir()?;
     let commit = commit(shell)?;
+    let manifest = shell.current_dir().join("Cargo.toml");
     let mut all: Vec<Results> = Vec::new();
     let (mut failed, mut folder) = (Vec::new(), None);
     for backend in &options.backends {
         let json = scratch.path().join(format!("{backend}.json"));
         let (arguments, flags) = (&options.arguments, flags(options));
+        // There, since the arguments may hold paths.
+        let in_callers_folder = shell.push_dir(env::current_dir()?);
         let measured = cmd!(
             shell,
-            "cargo run --release --package bench --features {backend} --
+            "cargo run --manifest-path {manifest} --release --package bench --features {backend} --
                 run {arguments...} {flags...} --json {json}"
         );
         // A benchmark that failed has said why; the others and the other backends still count.
         let ended = measured.run();
+        drop(in_callers_folder);
         let read = Results::read(&json);
         if ended.is_err() || read.is_err() {
             failed.push(backend.as_str());
@@ -76,7 +83,7 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
             Err(error) => eprintln!("error: {backend}: no benchmark succeeded: {error:#}"),
         }
     }
-    anyhow::ensure!(
+    ensure!(
         failed.is_empty(),
         "some benchmarks failed, see above ({}); the results are of the others",
         failed.join(", ")
@@ -94,6 +101,11 @@ fn keep(
     folder: &mut Option<String>,
 ) -> anyhow::Result<()> {
     let Some(first) = all.first() else { return Ok(()) };
+    ensure!(
+        !all.iter().any(|results| results.quick),
+        "results of `bench run --quick` are not kept, since their times mean nothing; measure again \
+         without `--quick`"
+    );
     let date = all.iter().map(|results| &results.machine.date).max().unwrap_or(&first.machine.date);
     let name = options.machine.clone().unwrap_or_else(|| first.machine.short_name());
     let wanted = format!("crates/bench/results/{date}-{name}");
@@ -108,7 +120,7 @@ fn keep(
     }
     let command = match options.results.is_empty() {
         true => command(options),
-        false => all.iter().map(command_there).collect::<Vec<_>>().join("\n"),
+        false => all.iter().flat_map(commands_there).collect::<Vec<_>>().join("\n"),
     };
     let page = page::text(date, &command, &charts, all, &shown);
     shell.write_file(at.join("README.md"), page)?;
@@ -171,12 +183,11 @@ fn flags(options: &Options) -> Vec<String> {
     given.flatten().collect()
 }
 
-/// The command that measures again on the machine from which results were brought.
-fn command_there(results: &Results) -> String {
-    let Results { machine, benchmarks, .. } = results;
-    let feature = &machine.backend;
-    let names = benchmarks.join(" ");
-    format!("cargo run --release --package bench --features {feature} -- run {names}")
+/// The commands that measure again on the machine from which results were brought.
+fn commands_there(results: &Results) -> Vec<String> {
+    let feature = &results.machine.backend;
+    let cargo = format!("cargo run --release --package bench --features {feature} --");
+    results.commands().iter().map(|arguments| format!("{cargo} {arguments}")).collect()
 }
 
 /// The command that measures again here.
@@ -263,5 +274,27 @@ mod tests {
         let page = shell.read_file(format!("{folder}/README.md")).unwrap();
         let command = "--features cuda -- run mlp-step scaling-batch\n```\n";
         assert!(page.ends_with(command) && !page.contains("steps.json"), "{page}");
+
+        let commands = ["run mlp-step --rounds 3", "run scaling-batch --threads 1"];
+        let commands = commands.map(str::to_owned).to_vec();
+        let told = Results { commands, ..results(gpu(), RESULTS) };
+        keep(&shell, &options, &[told], &mut None).unwrap();
+        let page = shell.read_file(format!("{folder}-2/README.md")).unwrap();
+        let command = "cargo run --release --package bench --features cuda -- run";
+        let ends = format!(
+            "```\n{command} mlp-step --rounds 3\n{command} scaling-batch --threads 1\n```\n"
+        );
+        assert!(page.ends_with(&ends), "{page}");
+    }
+
+    #[test]
+    fn results_of_a_quick_run_are_not_kept() {
+        let shell = Shell::new().unwrap();
+        let root = shell.create_temp_dir().unwrap();
+        shell.change_dir(root.path());
+        let quick = Results { quick: true, ..results(machine(), RESULTS) };
+        let error = keep(&shell, &plain(), &[quick], &mut None).unwrap_err().to_string();
+        assert!(error.ends_with("measure again without `--quick`"), "{error}");
+        assert!(shell.read_dir(".").unwrap().is_empty());
     }
 }

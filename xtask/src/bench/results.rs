@@ -14,6 +14,12 @@ pub(super) struct Results {
     pub(super) peaks: Peaks,
     /// The names of those that were run, by which they are run again.
     pub(super) benchmarks: Vec<String>,
+    /// The arguments of `bench` that measure the same again; none in a file of an earlier version.
+    #[serde(default)]
+    pub(super) commands: Vec<String>,
+    /// Whether the times mean nothing.
+    #[serde(default)]
+    pub(super) quick: bool,
     /// With the keys that no page shows, too.
     pub(super) entries: Vec<serde_json::Value>,
 }
@@ -53,6 +59,14 @@ impl Results {
             false => serde_json::from_slice(&text).map(|one| vec![one]),
         };
         read.with_context(|| format!("`{}` was not written by `bench run --json`", path.display()))
+    }
+
+    /// The arguments of `bench` that measure the same again.
+    pub(super) fn commands(&self) -> Vec<String> {
+        match self.commands.is_empty() {
+            true => vec![format!("run {}", self.benchmarks.join(" "))],
+            false => self.commands.clone(),
+        }
     }
 
     /// What a page shows of the entries.
@@ -125,21 +139,30 @@ pub(super) fn merge(all: Vec<Results>) -> anyhow::Result<Vec<Results>> {
             "results on {title} are of the commits {first} and {second}, which cannot share a page; \
              give the files of one commit at a time"
         );
+        let mut commands = known.commands();
+        add_new(&mut commands, results.commands());
+        known.commands = commands;
         for entry in results.entries {
             match known.entries.iter_mut().find(|other| other["name"] == entry["name"]) {
                 Some(other) => *other = entry,
                 None => known.entries.push(entry),
             }
         }
-        for name in results.benchmarks {
-            if !known.benchmarks.contains(&name) {
-                known.benchmarks.push(name);
-            }
-        }
+        add_new(&mut known.benchmarks, results.benchmarks);
+        known.quick |= results.quick;
         known.machine = results.machine;
         known.peaks = results.peaks;
     }
     Ok(merged)
+}
+
+/// Adds those that are not there yet.
+fn add_new(known: &mut Vec<String>, more: Vec<String>) {
+    for one in more {
+        if !known.contains(&one) {
+            known.push(one);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -177,7 +200,8 @@ pub(super) mod tests {
             download_bytes_per_second: 1e9,
         };
         let benchmarks = vec!["mlp-step".to_owned(), "scaling-batch".to_owned()];
-        Results { machine, peaks, benchmarks, entries: serde_json::from_str(entries).unwrap() }
+        let entries = serde_json::from_str(entries).unwrap();
+        Results { machine, peaks, benchmarks, commands: Vec::new(), quick: false, entries }
     }
 
     #[test]
@@ -205,7 +229,8 @@ pub(super) mod tests {
                 continue; // in the format of an earlier version, as its page says
             }
             let all = Results::read(&folder.path().join("results.json")).unwrap();
-            assert!(name.starts_with(&all[0].machine.date) && !all[0].benchmarks.is_empty());
+            let date = all.iter().map(|results| &results.machine.date).max().unwrap();
+            assert!(name.starts_with(date) && !all[0].benchmarks.is_empty());
             assert!(!shown(&all).unwrap().concat().is_empty());
         }
     }
@@ -224,6 +249,19 @@ pub(super) mod tests {
         assert_eq!(found, [Some(3), Some(1), Some(3)]);
         assert_eq!(merged[1].entries[0]["x"], 2);
         assert_eq!(merged[0].benchmarks, ["mlp-step", "scaling-batch"]);
+    }
+
+    #[test]
+    fn joined_results_know_how_each_was_measured() {
+        let of = |command: &str| {
+            let commands = vec![command.to_owned()];
+            Results { commands, ..results(gpu(), "[]") }
+        };
+        let few = "run mlp-step --rounds 3 --peer none";
+        let merged = merge(vec![of(few), results(gpu(), "[]"), of(few)]).unwrap();
+        assert_eq!(merged[0].commands(), [few, "run mlp-step scaling-batch"]);
+        let quick = Results { quick: true, ..of(few) };
+        assert!(merge(vec![of(few), quick]).unwrap()[0].quick);
     }
 
     #[test]

@@ -33,10 +33,19 @@ pub struct Case {
     pub summary: &'static str,
     /// Where it runs by default.
     runs: Runs,
-    pub(crate) trials: Trials,
+    trials: Trials,
 }
 
 impl Case {
+    /// What it measures.
+    ///
+    /// # Errors
+    ///
+    /// Where an option or a feature of the build is missing that it needs.
+    pub fn trials(&self, options: &Options) -> anyhow::Result<Vec<Trial>> {
+        (self.trials)(options).context(self.name)
+    }
+
     /// Whether this build runs it only when it is named.
     pub fn on_request(&self) -> bool {
         match self.runs {
@@ -128,7 +137,7 @@ const fn case(runs: Runs, name: &'static str, summary: &'static str, trials: Tri
 
 /// A measurement, which becomes one entry.
 #[derive(Clone)]
-pub(crate) struct Trial {
+pub struct Trial {
     pub(crate) name: String,
     pub(crate) what: What,
     pub(crate) peers: &'static [Peer],

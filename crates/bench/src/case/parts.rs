@@ -66,10 +66,11 @@ pub(super) fn stages(_: &Options) -> anyhow::Result<Vec<Trial>> {
 
 pub(super) fn sources(_: &Options) -> anyhow::Result<Vec<Trial>> {
     let trials = SourceKind::ALL.into_iter().flat_map(|(name, kind)| {
-        [
-            Trial::new(format!("source/{name}"), &[], What::Source(kind)),
-            Trial::new(format!("source/{name}/training"), &[], What::SourceInTraining(kind)),
-        ]
+        let alone = Trial::new(format!("source/{name}"), &[], What::Source(kind));
+        let in_training = kind.differs_in_training().then(|| {
+            Trial::new(format!("source/{name}/training"), &[], What::SourceInTraining(kind))
+        });
+        [Some(alone), in_training].into_iter().flatten()
     });
     Ok(trials.collect())
 }

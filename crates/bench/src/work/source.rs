@@ -26,6 +26,9 @@ const BATCH: usize = 128;
 /// The least length of a round, which ends with an epoch.
 const ROUND_SECONDS: f64 = 0.2;
 
+/// Keeps pictures on the host: those that lie on the device would not be read again.
+const FROM_HOST: &str = "data.residency=host";
+
 /// Batches out of a source.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SourceJob {
@@ -84,10 +87,16 @@ impl SourceKind {
         }
     }
 
+    /// Whether training reads it in a way of its own: a recipe decodes a folder once, with a cache or
+    /// without.
+    pub(crate) fn differs_in_training(self) -> bool {
+        self != Self::ImageFolder
+    }
+
     /// A recipe that trains on it, and its settings.
     pub(crate) fn training(self, folder: &std::path::Path) -> (&'static str, Vec<String>) {
         let path = |rest: &str| format!("data.path={}", folder.join(rest).display());
-        let (recipe, settings) = match self {
+        let (recipe, mut settings) = match self {
             Self::Synthetic => ("cnn", vec!["data.samples=2000".to_owned()]),
             Self::Csv => {
                 let target = "data.target=-1".to_owned();
@@ -97,19 +106,17 @@ impl SourceKind {
             Self::Idx => ("cnn", vec!["data.source=idx".to_owned(), path("")]),
             Self::Cifar10 => ("cnn", vec!["data.source=cifar10".to_owned(), path("")]),
             Self::ImageFolder | Self::ImageFolderCached => {
-                let mut settings = vec![
-                    "data.source=image-folder".to_owned(),
-                    path("images"),
-                    "data.size=32".to_owned(),
-                ];
-                if self == Self::ImageFolderCached {
-                    settings.push(format!("data.cache={}", folder.join("cache").display()));
-                }
-                ("cnn", settings)
+                let cache = format!("data.cache={}", folder.join("cache").display());
+                let source = "data.source=image-folder".to_owned();
+                ("cnn", vec![source, path("images"), "data.size=32".to_owned(), cache])
             }
             Self::Text => ("lstm", vec![path("text.txt")]),
         };
-        (recipe, [settings, vec!["training.epochs=1000".to_owned()]].concat())
+        settings.push("training.epochs=1000".to_owned());
+        if recipe == "cnn" {
+            settings.push(FROM_HOST.to_owned());
+        }
+        (recipe, settings)
     }
 }
 
@@ -205,8 +212,7 @@ fn images(source: Arc<dyn ImageSource>, device: &Device) -> anyhow::Result<Epoch
     let preprocessing = ImagePreprocessing::identity(source.shape(), Resize::Crop);
     let nothing = AugmentOptions::default();
     let augmentation = Augmentation::<Selected>::new(&nothing, &preprocessing, 0, device);
-    // From the host: what lies on the device would not be read again.
-    let residency = Residency::Host;
+    let residency = Residency::Host; // as by `FROM_HOST`
     let workers = backend::device::threads();
     let loader = ImageLoader::<Selected>::new(source, batching(), residency, workers, device)?;
     Ok(Box::new(move |epoch| {
