@@ -213,7 +213,7 @@ impl Job {
     }
 }
 
-/// A process of a run. It is killed with its value, and so are the ranks that it started.
+/// A process of a run. Dropping this kills it, and the ranks that it started.
 struct Started(Child);
 
 impl Drop for Started {
@@ -272,7 +272,7 @@ fn living_children(parent: u32) -> anyhow::Result<Vec<u32>> {
 /// Waits for the end of a run that is not killed.
 fn ended(Started(child): &mut Started) -> anyhow::Result<()> {
     let mut said = Vec::new();
-    child.stderr.take().context("stderr is not read")?.read_to_end(&mut said)?;
+    child.stderr.take().context("stderr is not a pipe")?.read_to_end(&mut said)?;
     let status = child.wait()?;
     ensure!(status.success(), "a run failed: {status}\n{}", String::from_utf8_lossy(&said));
     Ok(())
@@ -336,10 +336,13 @@ mod tests {
     fn no_rank_is_left_of_a_run_that_is_given_up() {
         let launcher = Command::new("sh").args(["-c", "sleep 100 & wait"]).spawn().unwrap();
         let launcher = Started(launcher);
+        let began = Instant::now();
         let rank = loop {
             if let [rank] = living_children(launcher.0.id()).unwrap()[..] {
                 break rank;
             }
+            assert!(began.elapsed() < SOON, "no process was started");
+            thread::sleep(Duration::from_millis(10));
         };
         // That of a process that has ended, but that nobody waits for, is empty.
         let lives = || {

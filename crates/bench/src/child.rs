@@ -25,7 +25,7 @@ use crate::{
 
 /// Lines of a failed process's stderr that are shown.
 const LAST_WORDS: usize = 5;
-/// How long a launcher has to end its processes.
+/// How long a process has to end by itself.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Does the work of a job, a round for each line on stdin, and prints what it measured to stdout. Of
@@ -174,7 +174,8 @@ impl Child {
 
     /// How a process ended that should have gone on, and what it said last.
     fn last_words(&mut self) -> anyhow::Error {
-        drop(self.asks.take()); // one that has not ended yet does so now
+        self.let_it_end();
+        let _ = self.process.kill();
         let status = match self.process.wait() {
             Ok(status) => status.to_string(),
             Err(error) => error.to_string(),
@@ -185,17 +186,21 @@ impl Child {
         let last = if last.is_empty() { "it said nothing" } else { &last };
         anyhow!("the process ended early ({status}): {last}")
     }
+
+    /// Asks it for nothing more, and waits for its end, but not for ever.
+    fn let_it_end(&mut self) {
+        drop(self.asks.take());
+        let asked = Instant::now();
+        while asked.elapsed() < PATIENCE && matches!(self.process.try_wait(), Ok(None)) {
+            sleep(Duration::from_millis(10));
+        }
+    }
 }
 
 impl Drop for Child {
     fn drop(&mut self) {
-        drop(self.asks.take());
-        let asked = Instant::now();
-        while self.is_launcher
-            && asked.elapsed() < PATIENCE
-            && matches!(self.process.try_wait(), Ok(None))
-        {
-            sleep(Duration::from_millis(10));
+        if self.is_launcher {
+            self.let_it_end();
         }
         // Nothing more is wanted of it; an error means that it has ended already.
         let _ = self.process.kill();

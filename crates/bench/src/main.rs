@@ -191,12 +191,13 @@ fn check_writable(path: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The arguments that measure the same again.
+/// The arguments that measure the same again, on any machine: without the paths of this one.
 fn again(arguments: &RunArguments, names: &[String]) -> String {
     let RunArguments { rounds, peer, threads, data, quick, .. } = arguments;
+    let peer = Path::new(peer).file_name().unwrap_or_default().display();
     let mut again = format!("run {} --rounds {rounds} --peer {peer}", names.join(" "));
     again.extend(threads.map(|threads| format!(" --threads {threads}")));
-    again.extend(data.as_ref().map(|folder| format!(" --data {}", folder.display())));
+    again.extend(data.is_some().then_some(" --data FOLDER"));
     again.extend(quick.then_some(" --quick"));
     again
 }

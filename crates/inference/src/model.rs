@@ -19,7 +19,8 @@ use crate::{
     prediction::{binary, multiclass},
 };
 
-/// Rows of a table that [`Model::predict_rows`] takes at a time, fewer if they have texts; more in a call are predicted no faster.
+/// Rows of a table that [`Model::predict_rows`] takes at a time, fewer if they have texts; more in a call are
+/// predicted no faster.
 pub const ROWS_AT_A_TIME: usize = 1024;
 /// Images that [`Model::predict_images`] takes at a time; more in a call are predicted no faster.
 pub const IMAGES_AT_A_TIME: usize = 64;
@@ -165,10 +166,13 @@ impl<B: Backend> Model<B> {
     /// between -`largest` and `largest`, or 0 if it is missing. A missing category counts as `fill`. A
     /// category that is a number has its shortest form: `1` for `01` and `1.0`. With the encoding `one_hot`
     /// it becomes a feature for each of `categories`, 1 for its own, and with `index` its place there plus
-    /// `offset`, or 0 if it is not among them. A text is cut into words as by [`data::Vocabulary::words`],
-    /// which have the ids of the column's `vocabulary`, as above; the last `length` of them become
-    /// features, after zeros where there are fewer, and a missing text becomes zeros. A dropped column
-    /// becomes nothing.
+    /// `offset`, or 0 if it is not among them. A dropped column becomes nothing.
+    ///
+    /// A text is composed (NFC). Its apostrophes become `'`, which stand alone except after a letter or digit,
+    /// control characters become blanks, and each character of Chinese, Japanese kana, Thai, Lao, Burmese and
+    /// Khmer stands alone. Then it is cut into words as by [`data::Vocabulary::words`]. The last `length` of them
+    /// become features, each its place in the `words` of the column's `vocabulary` plus `offset`, or `unknown`;
+    /// zeros stand before fewer, and a missing text is all zeros.
     ///
     /// - `numbers`: the type in which the weights are stored; the network computes in f32
     ///
@@ -197,7 +201,7 @@ impl<B: Backend> Model<B> {
         };
         let width = table.width().max(1);
         whole_inputs(features.len(), "rows", width)?;
-        check_values(features, width, &table.ids())?;
+        check_values(features, width, &table.id_counts())?;
         let mut predictions = Vec::with_capacity(features.len() / width);
         for chunk in features.chunks(table.rows_at_a_time(ROWS_AT_A_TIME) * width) {
             let data = TensorData::new(chunk.to_vec(), [chunk.len() / width, width]);

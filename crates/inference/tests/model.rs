@@ -146,7 +146,7 @@ fn a_file_that_contradicts_itself_is_refused() {
     let deep = json!([[2], [], [], [], [], []]);
     let of_nothing = json!({ "network": "mlp", "inputs": 0, "hidden": [4], "outputs": 3 });
     let cases: [(File, &str, Value, &str); 24] = [
-        (table, "/architecture/inputs", json!(0), "the features [1] are replaced, of 0 features"),
+        (table, "/architecture/inputs", json!(0), "[[1, 1]] (the first and how many), overlap"),
         (table, "/architecture", of_nothing, "one of them is 0"),
         (table, "/architecture/inputs", json!(4), "3 features of a row, but 4 for its network"),
         (table, "/architecture/outputs", json!(4), "3 outputs, but 4 for its network"),

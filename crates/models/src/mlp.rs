@@ -95,8 +95,10 @@ impl MlpConfig {
         if are_apart && of_tables.is_sorted() && of_texts.is_sorted() {
             return Ok(());
         }
-        let features: Vec<usize> = replaced.iter().map(|&[first, _]| first).collect();
-        let reason = format!("the features {features:?} are replaced, of {inputs} features");
+        let reason = format!(
+            "the features to replace, {replaced:?} (the first and how many), overlap, are out of order or \
+             not among {inputs}"
+        );
         Err(ArchitectureError::Sizes { reason })
     }
 

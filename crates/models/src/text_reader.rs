@@ -32,7 +32,9 @@ pub struct TextReaderConfig {
 /// Reads texts: the mean of the vectors of each one's tokens, as fastText has it (Joulin et al., 2016), or of each
 /// unit of an LSTM layer its largest output at any token (Conneau et al., 2017).
 ///
-/// An LSTM layer's last outputs would hardly tell texts apart that end alike, as with a signature.
+/// An LSTM layer's last outputs would hardly tell texts apart that end alike, as with a signature. The zeros before a
+/// text pass through the layer too, as in Keras without a mask; only their outputs do not count. A missing text is
+/// zeros.
 #[derive(Module, Debug)]
 pub(crate) struct TextReader<B: Backend> {
     embedding: Embedding<B>,
@@ -69,8 +71,9 @@ impl<B: Backend> TextReader<B> {
             }
             Some(lstm) => {
                 let (outputs, _) = lstm.forward(vectors, None);
+                let has_token = is_token.clone().max_dim(1);
                 // Outputs are above -1, so those where there is no token are below all others.
-                (outputs + (is_token - 1.0) * 2.0).max_dim(1)
+                (outputs + (is_token - 1.0) * 2.0).max_dim(1) * has_token
             }
         };
         read.squeeze_dim(1)
@@ -107,10 +110,11 @@ mod tests {
     }
 
     #[test]
-    fn an_lstm_layer_reads_in_order_and_not_before_the_text() {
+    fn an_lstm_layer_reads_in_order_and_only_tokens_count() {
         let texts = read(Some(5), [[0, 0, 2, 5], [0, 0, 5, 2], [0; 4]]);
         assert_ne!(texts[0], texts[1]);
-        assert!(texts[2].iter().all(|&output| output < -0.5), "nothing was read");
-        assert!(texts[0].iter().all(|&output| output > -0.5));
+        assert_eq!(texts[2], [0.0; 5], "nothing was read");
+        let alone = read(Some(5), [[0, 0, 0, 2], [0, 0, 0, 5], [0, 0, 2, 0]]);
+        assert!(alone[2].iter().zip(&alone[0]).all(|(late, early)| late != early));
     }
 }

@@ -29,16 +29,14 @@ use crate::{
 /// The recipe, as listed in [`crate::registry`].
 pub static RECIPE: Recipe = Recipe {
     name: "mlp",
-    summary: "a multi-layer perceptron on a table, to classify texts too: random samples, CSV or NPY files",
+    summary: "a multi-layer perceptron on a table of numbers, categories and texts: random samples, CSV or NPY files",
     task: registry::Task::Table,
     toml: include_str!("mlp.toml"),
     train: |layers, start| RECIPE.train_here(layers, start, train::<Autodiff<Selected>>),
     plan: |layers, _| plan(RECIPE.resolve(layers)?),
 };
 
-/// More are a slip.
-const MOST_NUMBERS_OF_A_WORD: usize = 100_000;
-/// More epochs are more than most texts need.
+/// Most texts are learnt in fewer epochs.
 const MANY_EPOCHS: usize = 50;
 
 /// The table `[model]`.
@@ -65,8 +63,7 @@ impl Check for Model {
         let widths = self.hidden.as_deref().unwrap_or_default();
         config::check_widths("model.hidden", widths, checker);
         checker.require("model.embedding", self.embedding != Some(0), "at least 1");
-        let is_width = (1..=MOST_NUMBERS_OF_A_WORD).contains(&self.text_embedding);
-        checker.require("model.text_embedding", is_width, "1 to 100,000");
+        config::check_widths("model.text_embedding", &[self.text_embedding], checker);
         let units = self.text_hidden.as_slice();
         config::check_widths("model.text_hidden", units, checker);
         check_dropout(self.dropout, self.hidden.as_deref(), checker);
@@ -168,8 +165,8 @@ fn notes_on_settings(
     let is_long = runs_on && !rows.texts().is_empty();
     let long = is_long.then(|| {
         format!(
-            "{epochs} epochs take long for texts, which are sooner learnt: `--set training.patience=5` ends \
-             the run once the validation loss no longer falls"
+            "texts need far fewer than {epochs} epochs: `--set training.patience=5` ends the run once the \
+             validation loss no longer falls"
         )
     });
     let (classes, chooses) = (rows.target.classes(), config.chooses_by(validates));

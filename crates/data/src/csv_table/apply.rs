@@ -55,7 +55,7 @@ impl Rows {
 }
 
 /// Reads rows to predict, with or without a header, with or without the target; all at once, unlike
-/// [`RowReader`].
+/// [`RowReader`]. Where the training file had a header and texts, the first row is taken for one.
 ///
 /// # Errors
 ///

@@ -69,8 +69,8 @@ impl Groups {
         let shared = others.iter().filter(is_shared).count();
         (shared > 0).then(|| {
             format!(
-                "`{}`: {} of its {} of `{column}` are in rows to train on too, so the result on it is none \
-                 for new ones",
+                "`{}`: it shares {} of its {} of `{column}` with the rows to train on, so the result on it \
+                 says nothing about new ones",
                 path.display(),
                 grouped(shared),
                 counted(others.len(), "value")

@@ -86,8 +86,8 @@ fn note_on_kinds(columns: &[Column]) -> Option<String> {
     (!others.is_empty()).then_some(told)
 }
 
-/// What the user should know of columns of texts: how many of the rows to train on are not read whole, and how
-/// much of what is read is words that are not told apart.
+/// What the user should know of columns of texts: how many of the rows to train on fill what is read, so that more
+/// may be cut off, and how much of what is read is words that are not told apart.
 pub(super) fn notes_on_texts(
     preprocessing: &TablePreprocessing,
     train: &Table,
@@ -115,7 +115,7 @@ pub(super) fn notes_on_texts(
             let why = match vocabulary.len() < options.vocabulary {
                 true => "are in a single text to train on".to_owned(),
                 false => format!(
-                    "are beyond the {} most frequent (`data.text_vocabulary`)",
+                    "are rare, or beyond the {} most frequent that recur (`data.text_vocabulary`)",
                     grouped(vocabulary.len() - 1)
                 ),
             };

@@ -119,7 +119,7 @@ pub enum ColumnOverride {
     Numeric,
     /// Categories.
     Categorical,
-    /// Texts, of whose words it depends what they mean.
+    /// Texts, whose words are read.
     Text,
     /// Nothing.
     Drop,

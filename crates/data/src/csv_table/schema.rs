@@ -312,7 +312,7 @@ fn inferred(name: &str, summary: &Summary) -> Kind {
     match summary.kind() {
         Kind::Dropped(reason) if summary.has_sentences() => {
             let setting = column_setting(name, "text");
-            Kind::Dropped(format!("{reason}; `{setting}` reads their words"))
+            Kind::Dropped(format!("{reason}; to read its words, use `{setting}`"))
         }
         kind => kind,
     }

@@ -14,7 +14,10 @@ use super::{
 };
 use crate::{
     CellError, DataError, Task,
-    preprocess::{cell::Cell, dress::is_dressed},
+    preprocess::{
+        cell::{self, Cell},
+        dress::is_dressed,
+    },
     table::MOST_INTEGER_CLASSES,
 };
 
@@ -91,8 +94,8 @@ pub(super) fn find(
                 // What is no header because it does not name the target may name it almost.
                 let are_texts = first_row.iter().all(|cell| Cell::parse(cell) == Cell::Text);
                 let columns = if are_texts { first_row } else { names };
-                let (path, column) = (path.to_owned(), name.clone());
-                CsvError::UnknownColumn { path, column, columns: columns.to_vec() }
+                let columns = columns.iter().map(|cell| cell::quoted(cell)).collect();
+                CsvError::UnknownColumn { path: path.to_owned(), column: name.clone(), columns }
             })
         }
         &TargetColumn::Index(index) => {

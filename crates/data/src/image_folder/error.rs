@@ -96,8 +96,7 @@ impl ImageFolderError {
             }
             Self::ClassName { .. } => "rename the folder".into(),
             Self::EmptyClasses { are_skipped: true, .. } => {
-                "add images (.jpg, .png, .bmp or .webp): without these folders too few are left"
-                    .into()
+                "add images (.jpg, .png, .bmp or .webp): too few other folders have any".into()
             }
             Self::EmptyClasses { .. } => {
                 "add images (.jpg, .png, .bmp or .webp), delete what has none, or leave it out by \

@@ -192,7 +192,7 @@ mod tests {
         example.columns[2].kind = ColumnKind::Text { vocabulary, length: 3 };
         assert_eq!(example.width(), 5);
         assert_eq!(example.texts(), [TextFeatures { feature: 1, length: 3, tokens: 6 }]);
-        assert_eq!(example.ids(), [0, 6, 6, 6, 0]);
+        assert_eq!(example.id_counts(), [0, 6, 6, 6, 0]);
         assert_eq!([100, 9000].map(|most| example.rows_at_a_time(most)), [100, 5461]);
         assert_eq!(example.feature_names(), ["age", "sex[0]", "sex[1]", "sex[2]", "constant"]);
         for (text, expected) in [

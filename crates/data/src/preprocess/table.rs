@@ -212,8 +212,8 @@ impl TablePreprocessing {
         texts
     }
 
-    /// How many ids each feature may be, of categories or tokens; 0 for a feature that is a number.
-    pub fn ids(&self) -> Vec<usize> {
+    /// For each feature that is the id of a category or token, how many ids there are; 0 for a number.
+    pub fn id_counts(&self) -> Vec<usize> {
         let mut ids = vec![0; self.width()];
         self.indexed().into_iter().for_each(|(feature, entries)| ids[feature] = entries);
         for TextFeatures { feature, length, tokens } in self.texts() {
@@ -222,12 +222,12 @@ impl TablePreprocessing {
         ids
     }
 
-    /// How many rows to predict at a time, at most `most`: fewer where they have texts, since of each token
-    /// much is kept.
+    /// How many rows to predict at a time, at most `most`; fewer where they have texts, since much memory is kept
+    /// for each token.
     pub fn rows_at_a_time(&self, most: usize) -> usize {
         const TOKENS: usize = 1 << 14;
         let tokens: usize = self.texts().iter().map(|text| text.length).sum();
-        (TOKENS / tokens.max(1)).clamp(1, most)
+        (TOKENS / tokens.max(1)).min(most).max(1)
     }
 
     /// A name for each feature: the column's, `column=category`, or `column[place]` for a token.

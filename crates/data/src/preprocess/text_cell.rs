@@ -4,12 +4,12 @@ use std::iter::repeat_n;
 
 use unicode_normalization::UnicodeNormalization;
 
-use super::{cell::Cell, vocabulary::Vocabulary};
+use super::{cell::Cell, vocabulary::Vocabulary, words::is_letter};
 
-/// A text in which [`Words`](super::words::Words) are found as columns of texts need them, whatever program wrote
-/// it: characters are composed, apostrophes are straight, and in front of a word one stands alone, as a quotation
-/// mark does. Characters of scripts that put no spaces between words are words. Line breaks are spaces, as
-/// cells are read in one line.
+/// A text prepared for [`Words`](super::words::Words), so that it has the same words whatever program wrote it:
+/// characters are composed, apostrophes are straight, and one that does not follow a letter or digit stands alone,
+/// like a quotation mark. Characters of scripts that put no spaces between words are words. Line breaks are spaces,
+/// as cells are read in one line.
 pub(crate) fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut is_in_word = false;
@@ -18,21 +18,21 @@ pub(crate) fn plain(text: &str) -> String {
             '\'' | '’' if is_in_word => plain.push('\''),
             '\'' | '’' | '‘' => plain.push_str(" ' "),
             _ if character.is_control() => plain.push(' '),
-            _ if is_word(character) => {
+            _ if stands_alone(character) => {
                 plain.push(' ');
                 plain.push(character);
                 plain.push(' ');
             }
             _ => plain.push(character),
         }
-        is_in_word = character.is_alphanumeric() && !is_word(character);
+        is_in_word = is_letter(character) && !stands_alone(character);
     }
     plain
 }
 
-/// Whether a character is of a script without spaces between words: Thai, Lao, Burmese, Khmer, Japanese kana, and
+/// Whether a character is a word, as of a script without spaces between words: Thai, Lao, Burmese, Khmer, Japanese kana, and
 /// Chinese characters.
-fn is_word(character: char) -> bool {
+fn stands_alone(character: char) -> bool {
     matches!(
         character,
         '\u{e00}'..='\u{eff}'
@@ -73,6 +73,7 @@ mod tests {
         check("Don’t say 'ok', it's 1,024.5", "don't|say|'|ok|'|,|it's|1,024.5");
         check("the dogs' bone, ‘quoted’", "the|dogs|'|bone|,|'|quoted|'");
         check("Scho\u{308}n, U\u{308}ber", "schön|,|über");
+        check("x\u{304}'s", "x\u{304}'s");
         check("one\n\ntwo\tthree", "one|two|three");
         check("今天喜欢 the 電影。", "今|天|喜|欢|the|電|影|。");
         check("ありがとう!", "あ|り|が|と|う|!");

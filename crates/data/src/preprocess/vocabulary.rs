@@ -146,8 +146,9 @@ impl Vocabulary {
     /// A token for all unknown words, with id 0, and the `size - 1` most frequent of the words that are in more
     /// than one text, or all of these; ties in the order of their letters.
     ///
-    /// Of the words of a single text nothing is learnt for others, but what an unknown one means is. And
-    /// where texts are sorted by class, ties in their order would make unknown words tell the class.
+    /// A word of a single text teaches nothing about other texts; counted as unknown, it teaches what unknown words
+    /// mean. Ties are not in the order of the texts: where these are sorted by class, unknown words would then tell
+    /// the class.
     ///
     /// # Errors
     ///

@@ -80,7 +80,7 @@ fn word_length(text: &str) -> usize {
 }
 
 /// Letters, digits, and the accents of letters that are written decomposed.
-fn is_letter(character: char) -> bool {
+pub(super) fn is_letter(character: char) -> bool {
     character.is_alphanumeric() || ('\u{300}'..='\u{36f}').contains(&character)
 }
 

@@ -339,7 +339,7 @@ fn too_few_classes_are_told_with_the_folders_that_were_left_out() {
         assert_eq!(found.to_string().replace(&inside, ""), error);
         assert!(found.help().unwrap().contains(help), "{:?}", found.help());
     };
-    let too_few = "without these folders too few are left";
+    let too_few = "too few other folders have any";
     check(&[], &["a", "b"], "2 class folders have no images: `a`, `b`", too_few);
     check(&[("a/1.png", 1)], &["b"], "the class folder `b` has no images", too_few);
     let train = [("train/a/1.png", 1), ("train/b/2.png", 2)];

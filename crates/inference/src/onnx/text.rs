@@ -97,17 +97,15 @@ pub(super) fn read(
     let times = graph.integers(&[1]);
     let nothing = graph.integers(&[0]);
     let are_tokens = graph.node("Greater", &[tokens, &nothing], Vec::new());
-    let are_tokens = graph.cast(&are_tokens, ElementType::F32);
     let last = graph.integers(&[2]);
     let are_tokens = graph.node("Unsqueeze", &[&are_tokens, &last], Vec::new()); // [batch, time, 1]
-    let [one, two] = [1, 2].map(|number| {
-        let number = graph.integers(&[number]);
-        graph.cast(&number, ElementType::F32)
-    });
+    let ones = graph.cast(&are_tokens, ElementType::F32);
     let Some(hidden) = config.hidden else {
-        let vectors = graph.node("Mul", &[&vectors, &are_tokens], Vec::new());
-        let [sum, count] = [&vectors, &are_tokens]
+        let vectors = graph.node("Mul", &[&vectors, &ones], Vec::new());
+        let [sum, count] = [&vectors, &ones]
             .map(|values| graph.node("ReduceSum", &[values, &times], vec![int("keepdims", 0)]));
+        let one = graph.integers(&[1]);
+        let one = graph.cast(&one, ElementType::F32);
         let count = graph.node("Max", &[&count, &one], Vec::new());
         return graph.node("Div", &[&sum, &count], Vec::new());
     };
@@ -117,10 +115,14 @@ pub(super) fn read(
     let outputs = graph.node("LSTM", &inputs, vec![int("hidden_size", hidden as i64)]);
     let outputs = graph.node("Squeeze", &[&outputs, &times], Vec::new()); // [time, batch, hidden]
     let outputs = graph.transpose(&outputs, &[1, 0, 2]);
-    let below = graph.node("Sub", &[&are_tokens, &one], Vec::new());
-    let below = graph.node("Mul", &[&below, &two], Vec::new());
-    let outputs = graph.node("Add", &[&outputs, &below], Vec::new());
-    graph.node("ReduceMax", &[&outputs], vec![ints("axes", [1]), int("keepdims", 0)])
+    let below = graph.integers(&[-2]); // all outputs
+    let below = graph.cast(&below, ElementType::F32);
+    let outputs = graph.node("Where", &[&are_tokens, &outputs, &below], Vec::new());
+    let [largest, has_token] = [&outputs, &ones].map(|values| {
+        let attributes = vec![ints("axes", [1]), int("keepdims", 0)];
+        graph.node("ReduceMax", &[values], attributes)
+    });
+    graph.node("Mul", &[&largest, &has_token], Vec::new())
 }
 
 /// The state before the first token, `[layers, batch, hidden]`.

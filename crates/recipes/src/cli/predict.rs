@@ -34,8 +34,10 @@ pub(super) struct PredictArguments {
     /// on standard input
     #[arg(required_unless_present = "text", value_name = "INPUT")]
     inputs: Vec<PathBuf>,
-    /// A text to predict, if the model reads a column of texts; may be repeated
-    #[arg(long, value_name = "TEXT", conflicts_with_all = ["inputs", "keep"])]
+    /// A text to predict, if the model reads one column of texts; other columns count as missing; may be
+    /// repeated
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    #[arg(conflicts_with_all = ["inputs", "keep"])]
     text: Vec<String>,
     /// Print CSV, one row per input
     #[arg(long)]
@@ -117,7 +119,15 @@ fn predict_texts(
         cells[place] = text;
         table.encode(&cells, &mut features).expect("a text and missing cells can be encoded");
     }
-    for (text, prediction) in texts.iter().zip(&model.predict_rows(&features)?) {
+    let read = &table.texts()[0];
+    let rows = features.chunks_exact(table.width());
+    let predictions = model.predict_rows(&features)?;
+    for ((text, features), prediction) in texts.iter().zip(rows).zip(&predictions) {
+        // The first token is that of unknown words.
+        let tokens = &features[read.feature..][..read.length];
+        if tokens.contains(&1.0) && tokens.iter().all(|&token| token <= 1.0) {
+            output::print_note(&format!("`{text}` has no word that the model knows"));
+        }
         printer.print(text.clone(), Vec::new(), prediction)?;
     }
     printer.flush()

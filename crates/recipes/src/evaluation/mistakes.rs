@@ -125,6 +125,15 @@ mod tests {
     }
 
     #[test]
+    fn the_end_of_a_long_text_is_shown() {
+        let vocabulary = Vocabulary::words("a b", 3).unwrap();
+        let tokens = |count: usize| [vec![0.0; 3], vec![2.0], vec![3.0; count]].concat();
+        let shown = |count| text(&vocabulary, &tokens(count));
+        assert_eq!(shown(1), "A b");
+        assert_eq!(shown(TOKENS), format!("… B{}", " b".repeat(TOKENS - 1)));
+    }
+
+    #[test]
     fn columns_that_are_not_shown_are_counted() {
         let row = |columns: usize| {
             let kind = ColumnKind::Numeric { mean: 0.0, deviation: 1.0 };

@@ -60,7 +60,7 @@ fn readmes_python_program_classifies_rows() {
             let [size, class] = [place % 7, place % 7 % classes];
             let colour = ["red", "green", ""][place % 3];
             let text =
-                ["Don’t, 'it' 1,024.5", "", "it's U\u{308}ber_x: don't!", "it; rare"][place % 4];
+                ["Don’t, ‘it’ 1,024.5", "", "it's U\u{308}ber_x: don't!", "it; rare"][place % 4];
             let class = ["low", "middle", "high"][class];
             format!("{place},{size}.5,{colour},\"{text}\",{class}\n")
         };

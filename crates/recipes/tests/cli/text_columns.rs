@@ -11,7 +11,7 @@ fn reviews() -> Folder {
         let subject = ["film", "cast", "music", "end", "plot"][index % 5];
         let manner = ["really", "quite", "surely"][index / 5 % 3];
         let (verdict, is_good) = [("good", true), ("bad", false)][index % 2];
-        let not = index / 2 % 2 == 0;
+        let not = (index / 2).is_multiple_of(2);
         let text = format!(
             "The {subject}, said he, was {}{manner} {verdict}.",
             if not { "not " } else { "" }
@@ -57,6 +57,9 @@ fn texts_are_classified() {
     assert!(lines[0].starts_with("the end was really bad: no ("), "{told:?}");
     assert!(lines[1].starts_with("quite good: yes (") && lines.len() == 2, "{told:?}");
     assert!(told.stderr.contains("the other columns of the table count as missing"), "{told:?}");
+    let unknown = folder.run("predict run --text -1/10 --json").succeeded();
+    assert!(unknown.stderr.contains("`-1/10` has no word that the model knows"), "{unknown:?}");
+    assert_eq!(unknown.json()["input"], "-1/10");
     folder.run("predict run new.csv --text a").refused(2, "cannot be used with");
     folder.write("other.csv", "message,when\nreally good,1\n");
     folder.run("predict run other.csv").refused(3, "`other.csv` has no column `day`");
@@ -95,7 +98,8 @@ fn what_reads_a_text_is_planned_and_told() {
     assert_eq!(names, expected);
     let inspected =
         folder.run("data inspect csv reviews.csv --set data.columns.review=text").succeeded();
-    let column = "column review            text, of which up to 11 tokens are read, in ";
+    let column =
+        "column review            text, of which up to 11 tokens are read; 14 words are told";
     assert!(inspected.stdout.contains(column), "{inspected:?}");
 
     let without =
@@ -103,6 +107,15 @@ fn what_reads_a_text_is_planned_and_told() {
     folder
         .run(&format!("{without} --set data.text_length=4"))
         .refused(2, "`data.text_length` has no effect: `data.columns` names no column of texts");
+    folder
+        .run(&format!("train mlp {DATA} --set data.text_vocabulary=1 --set data.text_length=0"))
+        .refused(2, "`data.text_vocabulary` must be 2 to 1,000,000 words, found `1`");
+    let long = folder.run(&format!("plan mlp {DATA}")).succeeded();
+    assert!(long.stderr.contains("texts need far fewer than 500 epochs"), "{long:?}");
+    folder.run("train mlp --set data.labels=linear --max-steps 3 --run-dir numbers").succeeded();
+    let none =
+        "`--text` is for a model that reads one column of texts, and this one reads 0 columns";
+    folder.run("predict numbers --text a").refused(2, none);
     folder
         .run("train mlp --set model.text_hidden=4")
         .refused(2, "`model.text_hidden` has no effect with `data.source = \"synthetic\"`");

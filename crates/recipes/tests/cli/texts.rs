@@ -122,6 +122,10 @@ fn texts_that_hold_nothing_to_learn_are_explained() {
     let ran = folder.run("train lstm --set data.path=reviews").refused(3, within);
     assert!(ran.stderr.contains("to classify texts, write each into a row"), "{}", ran.stderr);
     folder.run("train lstm --set data.path=reviews/pos --max-steps 2 --run-dir run").succeeded();
+    folder.write("reviews.csv", "It was a film.\n".repeat(80));
+    let train = "train lstm --set data.path=reviews.csv --max-steps 2 --run-dir table";
+    let told = folder.run(train).succeeded().stderr;
+    assert!(told.contains("`reviews.csv` is read as one text to be continued"), "{told}");
 
     folder.write("hi.txt", "hi");
     let short = "`hi.txt` has 1 word, too few to divide";

@@ -71,9 +71,9 @@ impl CsvError {
             Self::LacksColumn { column, others, .. } => {
                 match nearest(column, others.iter().map(String::as_str)) {
                     Some(nearest) => format!("rename `{nearest}`, if it is meant"),
-                    None => {
-                        "add the column: the model was trained with it; cells may be empty".into()
-                    }
+                    None => "add the column: the model was trained with it; cells may be empty; a file \
+                             without a header needs that of the training file"
+                        .into(),
                 }
             }
             Self::NoTarget { .. } => {

@@ -134,7 +134,9 @@ impl Summary {
                 self.markers.push(text.to_owned());
             }
             self.dates.add(text);
-            self.sentences += u64::from(text.split_whitespace().nth(2).is_some());
+            let mut words = text.split_whitespace();
+            let third = words.by_ref().filter(|word| word.contains(char::is_alphabetic)).nth(2);
+            self.sentences += u64::from(third.is_some());
             if let Some(unit) = cell::unit(text) {
                 let first = || (Place::new(line, text), unit.to_owned(), 0);
                 let (_, known, count) = self.with_unit.get_or_insert_with(first);

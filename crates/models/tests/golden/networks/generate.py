@@ -102,7 +102,8 @@ class LstmReader(nn.Module):
 
     def forward(self, tokens):
         outputs = self.lstm(self.embedding(tokens.long()))[0]
-        return outputs.masked_fill((tokens == 0).unsqueeze(2), -2).amax(1)
+        largest = outputs.masked_fill((tokens == 0).unsqueeze(2), -2).amax(1)
+        return largest * (tokens > 0).any(1, keepdim=True)
 
 
 class TextMlp(nn.Module):
@@ -118,6 +119,7 @@ class TextMlp(nn.Module):
 
 seed()
 long, short = torch.randint(0, 9, (4, 5)).float(), torch.randint(0, 6, (4, 3)).float()
+long[3], short[3] = 0, 0  # missing
 rows = torch.cat([long, torch.randn(4, 1), short], 1)
 write("mlp_texts", TextMlp(), rows, torch.tensor([2, 0, 1, 1]))
 

@@ -136,7 +136,10 @@ fn column(kind: &ColumnKind) -> String {
         }
         ColumnKind::Text { vocabulary, length } => {
             let words = grouped(vocabulary.len() - 1);
-            format!("text, of which up to {} are read, in {words} words", counted(*length, "token"))
+            format!(
+                "text, of which up to {} are read; {words} words are told apart",
+                counted(*length, "token")
+            )
         }
         ColumnKind::Dropped { reason } => format!("dropped: {reason}"),
     }

@@ -325,7 +325,7 @@ fn read_images(
 
 fn table(source: Source, splits: &TableSplits) -> Inspection {
     let train = &splits.train;
-    let ids = splits.preprocessing.ids();
+    let ids = splits.preprocessing.id_counts();
     let numbers = train.features.iter().zip(ids.iter().cycle());
     let numbers = numbers.filter(|&(_, &ids)| ids == 0).map(|(&number, _)| f64::from(number));
     let others = [("validation", &splits.validation), ("test", &splits.test)];

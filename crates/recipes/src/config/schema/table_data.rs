@@ -52,7 +52,7 @@ pub struct TableData {
     pub missing: Vec<String>,
     /// The most words that are told apart in a column of texts, including that of unknown words.
     pub text_vocabulary: usize,
-    /// Tokens that are read of a text in a column.
+    /// The most tokens that are read of a text in a column, its last ones.
     pub text_length: usize,
     /// What becomes of a row of a CSV file without a value to predict.
     pub on_missing_target: OnMissingTarget,
@@ -98,7 +98,7 @@ pub enum Source {
 }
 
 /// Keys for a CSV file only, or for its categories.
-const CSV_KEYS: [&str; 13] = [
+const CSV_KEYS: [&str; 9] = [
     "data.target",
     "data.header",
     "data.missing",
@@ -108,10 +108,6 @@ const CSV_KEYS: [&str; 13] = [
     "data.validation_path",
     "data.test_path",
     "model.embedding",
-    TEXT_KEYS[0],
-    TEXT_KEYS[1],
-    TEXT_KEYS[2],
-    TEXT_KEYS[3],
 ];
 /// Keys for columns of texts only.
 const TEXT_KEYS: [&str; 4] =
@@ -147,12 +143,12 @@ impl Check for TableData {
                     &["data.path", "data.task", "data.hold_out"],
                 );
                 refuse_fraction_of_drawn(checker);
-                checker.only_with("data.source", "csv", &CSV_KEYS);
+                refuse_of_csv(checker);
             }
             Source::Csv => self.check_csv(checker),
             Source::Npy => {
                 checker.only_with("data.source", "synthetic", &SYNTHETIC_KEYS);
-                checker.only_with("data.source", "csv", &CSV_KEYS);
+                refuse_of_csv(checker);
                 let help = "name the folder of `features.npy` and `targets.npy`: \
                             `--set data.path=FOLDER`";
                 checker.needs("data.source", "data.path", help);
@@ -161,6 +157,13 @@ impl Check for TableData {
         if self.source != Source::Synthetic {
             self.check_held_out(checker);
         }
+    }
+}
+
+/// Refuses keys for a CSV file.
+fn refuse_of_csv(checker: &mut Checker<'_>) {
+    for keys in [&CSV_KEYS[..], &TEXT_KEYS] {
+        checker.only_with("data.source", "csv", keys);
     }
 }
 
@@ -283,7 +286,10 @@ impl TableData {
 
     fn check_csv(&self, checker: &mut Checker<'_>) {
         let has_texts = self.columns.values().any(|&kind| kind == ColumnOverride::Text);
-        if let Some(key) = TEXT_KEYS.iter().find(|key| !has_texts && checker.is_changed(key)) {
+        for key in TEXT_KEYS.iter().filter(|_| !has_texts) {
+            if !checker.is_changed(key) {
+                continue;
+            }
             checker.conflict(
                 key,
                 format!("`{key}` has no effect: `data.columns` names no column of texts"),

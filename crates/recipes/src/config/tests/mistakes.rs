@@ -171,10 +171,10 @@ fn an_unknown_choice_names_the_nearest_and_all() {
              `\"exponential\"` or `\"plateau\"`, found `\"cosin\"`, in --set \
              schedule.kind=cosin",
             "help: did you mean `\"cosine\"`?",
-            "`data.columns.\"zip code\"` must be `\"numeric\"`, `\"categorical\"` or `\"drop\"`, \
-             found `\"dropp\"`, in --set data.columns.\"zip code\"=dropp",
+            "`data.columns.\"zip code\"` must be `\"numeric\"`, `\"categorical\"`, `\"text\"` or \
+             `\"drop\"`, found `\"dropp\"`, in --set data.columns.\"zip code\"=dropp",
             "help: did you mean `\"drop\"`?",
-            "`data.columns.petal` must be `\"numeric\"`, `\"categorical\"` or `\"drop\"`, found a \
+            "`data.columns.petal` must be `\"numeric\"`, `\"categorical\"`, `\"text\"` or `\"drop\"`, found a \
              table, in --set data.columns.petal.length.cm=numeric",
             "help: put a name that contains a dot in quotes: --set 'data.columns.\"petal.length.cm\"=numeric'",
             "`output.model` must be `\"final\"` or `\"best\"`, found `5`, in --set output.model=5",
