@@ -59,8 +59,8 @@ fn readmes_python_program_classifies_rows() {
         let row = |place: usize| {
             let [size, class] = [place % 7, place % 7 % classes];
             let colour = ["red", "green", ""][place % 3];
-            let text =
-                ["Don’t, ‘it’ 1,024.5", "", "it's U\u{308}ber_x: don't!", "it; rare"][place % 4];
+            let texts = ["Don’t, ‘it’ 1,024.5", "it's U\u{308}ber_x: don't!", "it; rare"];
+            let text = if place.is_multiple_of(5) { "" } else { texts[class] };
             let class = ["low", "middle", "high"][class];
             format!("{place},{size}.5,{colour},\"{text}\",{class}\n")
         };
@@ -68,10 +68,10 @@ fn readmes_python_program_classifies_rows() {
         folder.write("rows.csv", format!("id,size,colour,text,class\n{rows}"));
         let train = "train mlp --set data.source=csv --set data.path=rows.csv --set data.target=class \
                      --set data.columns.text=text";
-        folder.run(&format!("{train} --max-steps 300 --run-dir runs/titanic")).succeeded();
+        folder.run(&format!("{train} --max-steps 600 --run-dir runs/titanic")).succeeded();
         folder.run("export runs/titanic --format onnx").succeeded();
-        let new = "id,size,colour,text\n7,0.5,red,don't it's\n8,1.5,green,\n9,2.5,NA,\"NEVER 1,024.5\"\n10,,blue,über\n\
-                   11,3.5, red ,'it'\n";
+        let new = "id,size,colour,text\n7,0.5,red,don't 'it'\n8,1.5,green,it's über_x!\n9,2.5,NA,\n\
+                   10,,blue,\"NEVER 1,024.5\"\n11,3.5, red ,It’s rare: ‘über’\n";
         folder.write("new.csv", new);
         let predicted = folder.run("predict runs/titanic new.csv --csv").succeeded().stdout;
         let predicted = predicted.lines().skip(1).map(|line| line.split(',').nth(1).unwrap());
