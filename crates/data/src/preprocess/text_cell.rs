@@ -30,8 +30,8 @@ pub(crate) fn plain(text: &str) -> String {
     plain
 }
 
-/// Whether a character is a word, as of a script without spaces between words: Thai, Lao, Burmese, Khmer, Japanese kana, and
-/// Chinese characters.
+/// Whether a character is a word, as of a script without spaces between words: Thai, Lao, Burmese, Khmer, Japanese
+/// kana, and Chinese characters.
 fn stands_alone(character: char) -> bool {
     matches!(
         character,
