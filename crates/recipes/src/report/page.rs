@@ -115,6 +115,15 @@ struct Rows<'a> {
     rows: Vec<Vec<String>>,
 }
 
+impl Rows<'_> {
+    /// The class of a column in CSS: `long` if a value is longer than numbers and categories are.
+    fn class(&self, column: usize) -> &'static str {
+        const LONG: usize = 40;
+        let is_long = |row: &Vec<String>| row.get(column).is_some_and(|value| value.len() > LONG);
+        if self.rows.iter().any(is_long) { "long" } else { "" }
+    }
+}
+
 /// The page, whole.
 ///
 /// - `measured`: the run evaluated again, or why it was not
