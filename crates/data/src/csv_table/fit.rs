@@ -15,7 +15,7 @@ use crate::{
     Target, TargetKind, Targets, Vocabulary,
     preprocess::{
         standardise, standardise_target,
-        text_cell::{encode_tokens, plain, token_ids},
+        text_cell::{encode_tokens, ids_of_plain},
         words::Words,
     },
     table::{self, matrix},
@@ -91,8 +91,6 @@ fn fit_column(kind: &Kind, cells: &Cells, rows: &[usize], options: &CsvOptions) 
 /// As many tokens are read of a text as the longest to train on has, at most `options.length`.
 fn fit_texts(texts: &[String], rows: &[usize], options: TextColumns) -> ColumnKind {
     let texts = rows.iter().map(|&row| texts[row].as_str());
-    let texts: Vec<String> = texts.map(plain).collect();
-    let texts = texts.iter().map(String::as_str);
     let tokens = |text| Words::of(text).take(options.length).count();
     let length = texts.clone().map(tokens).max().unwrap_or(0);
     match Vocabulary::words_of_texts(texts, options.vocabulary) {
@@ -220,7 +218,7 @@ impl<'a> Encoder<'a> {
                 encoding.encode(*place, *categories, out);
             }
             Self::Texts { texts, vocabulary, length } => {
-                encode_tokens(&token_ids(vocabulary, &texts[row]), *length, out);
+                encode_tokens(&ids_of_plain(vocabulary, &texts[row]), *length, out);
             }
         }
     }

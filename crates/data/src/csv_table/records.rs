@@ -14,7 +14,10 @@ use super::{
 };
 use crate::{
     CellError, DataError, Dress,
-    preprocess::cell::{self, Cell},
+    preprocess::{
+        cell::{self, Cell},
+        text_cell::plain,
+    },
 };
 
 /// The code of a missing category; categories are far fewer.
@@ -39,7 +42,7 @@ pub(super) enum Cells {
     Numbers(Vec<f64>),
     /// Indices of the schema's categories or classes, or [`MISSING`].
     Codes(Vec<u16>),
-    /// Texts, empty where one is missing.
+    /// Texts, prepared by [`plain`], empty where one is missing.
     Texts(Vec<String>),
     Dropped,
 }
@@ -155,7 +158,7 @@ impl<'a> Filling<'a> {
             },
             Cells::Texts(texts) => texts.push(match Cell::parse(text) {
                 Cell::Missing => String::new(),
-                _ => text.to_owned(),
+                _ => plain(text),
             }),
             Cells::Dropped => {}
         }

@@ -47,10 +47,16 @@ fn stands_alone(character: char) -> bool {
 
 /// The ids of a cell's tokens, of which there are none where it is missing.
 pub(crate) fn token_ids(vocabulary: &Vocabulary, text: &str) -> Vec<u32> {
-    let mut ids = Vec::new();
-    if Cell::parse(text) != Cell::Missing {
-        vocabulary.each_id(&plain(text), |id| ids.extend(id)); // without characters that have none
+    match Cell::parse(text) {
+        Cell::Missing => Vec::new(),
+        _ => ids_of_plain(vocabulary, &plain(text)),
     }
+}
+
+/// The ids of the tokens of a [`plain`] text.
+pub(crate) fn ids_of_plain(vocabulary: &Vocabulary, plain: &str) -> Vec<u32> {
+    let mut ids = Vec::new();
+    vocabulary.each_id(plain, |id| ids.extend(id)); // without characters that have none
     ids
 }
 
