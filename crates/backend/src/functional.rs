@@ -451,3 +451,20 @@ pub fn embedding<B: Backend>(table: Tensor<B, 2>, indices: Tensor<B, 2, Int>) ->
     checks::indices("embedding: the index", &indices, entries, "rows of the table");
     tensor(B::fused_embedding(primitive(table), indices.into_primitive()))
 }
+
+/// The mean of the rows of a table by index, as PyTorch's `EmbeddingBag` has it with `mode="mean"` and
+/// `padding_idx=0`: index 0 is no row, its entry gets no gradient, and the mean of no row is zeros.
+///
+/// - `table`: `[entries, width]`
+/// - `indices`: `[batch, time]`, below `entries`; others give undefined means on a GPU
+/// - returns: `[batch, width]`
+///
+/// # Panics
+///
+/// On the CPU, if an index has no row.
+#[track_caller]
+pub fn embedding_mean<B: Backend>(table: Tensor<B, 2>, indices: Tensor<B, 2, Int>) -> Tensor<B, 2> {
+    let [entries, _] = table.dims();
+    checks::indices("embedding_mean: the index", &indices, entries, "rows of the table");
+    tensor(B::fused_embedding_mean(primitive(table), indices.into_primitive()))
+}

@@ -31,6 +31,7 @@ mod cross_entropy;
 mod divergence;
 mod dropout;
 mod embedding;
+mod embedding_mean;
 pub mod functional;
 mod global_average_pool;
 mod gradient_divided;

@@ -15,6 +15,7 @@ use crate::{
     Parameter, PlaneMap, UpdateRule, Updated, affine, batch_norm2d, binary_cross_entropy,
     conv2d::{self, Conv2dGradients, Conv2dSaved},
     conv2d_relu_max_pool, correct_count, cross_entropy, divergence, dropout, embedding,
+    embedding_mean,
     functional::{Conv2dOptions, PoolOptions},
     global_average_pool, linear, lstm, max_pool2d, moving_averages, normalized, pixels, rescale,
     square_sums, subsample, update,
@@ -169,6 +170,26 @@ pub trait Backend: burn::tensor::backend::Backend {
         gradient: FloatTensor<Self>,
     ) -> FloatTensor<Self> {
         embedding::composed_backward::<Self>(entries, indices, gradient)
+    }
+
+    /// The mean of the rows of a table by index; 0 is no row, and the mean of none is 0.
+    ///
+    /// - `table`: `[entries, width]`, `indices`: `[batch, time]`
+    /// - returns: `[batch, width]`
+    fn fused_embedding_mean(
+        table: FloatTensor<Self>,
+        indices: IntTensor<Self>,
+    ) -> FloatTensor<Self> {
+        embedding_mean::composed::<Self>(table, indices)
+    }
+
+    /// The gradient of the table, `[entries, width]`, from that of the means.
+    fn fused_embedding_mean_backward(
+        entries: usize,
+        indices: IntTensor<Self>,
+        gradient: FloatTensor<Self>,
+    ) -> FloatTensor<Self> {
+        embedding_mean::composed_backward::<Self>(entries, indices, gradient)
     }
 
     /// Cross-entropy of the softmax, one value per sample.

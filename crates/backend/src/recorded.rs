@@ -9,6 +9,7 @@ use burn::tensor::{
 use crate::{
     Backend, BatchNorm2d, BatchNorm2dOutput, DropoutMask, Lstm, LstmOutput, PlaneMap, batch_norm2d,
     binary_cross_entropy, conv2d, conv2d_relu_max_pool, cross_entropy, dropout, embedding,
+    embedding_mean,
     functional::{Conv2dOptions, PoolOptions},
     global_average_pool, gradient_divided, linear, lstm, max_pool2d, subsample,
 };
@@ -47,6 +48,13 @@ impl<B: Backend, C: CheckpointStrategy> Backend for Autodiff<B, C> {
 
     fn fused_embedding(table: FloatTensor<Self>, indices: IntTensor<Self>) -> FloatTensor<Self> {
         embedding::recorded::<B, C>(table, indices)
+    }
+
+    fn fused_embedding_mean(
+        table: FloatTensor<Self>,
+        indices: IntTensor<Self>,
+    ) -> FloatTensor<Self> {
+        embedding_mean::recorded::<B, C>(table, indices)
     }
 
     fn fused_cross_entropy(

@@ -24,6 +24,7 @@ struct Golden {
     lstm: Vec<Tensors>,
     linear: Vec<Linear>,
     embedding: Tensors,
+    embedding_mean: Tensors,
     cross_entropy: Tensors,
     max_pool2d: Vec<MaxPool2d>,
     conv2d: Vec<Conv2d>,
@@ -261,6 +262,17 @@ fn embedding() {
         let tensors = golden().embedding;
         let table = tensors.parent::<2>("table");
         let output = functional::embedding(table.clone(), tensors.indices("indices"));
+        let loss = tensors.weighted("output", output);
+        assert_gradients!(tensors, loss, "table": table);
+    });
+}
+
+#[test]
+fn embedding_mean() {
+    with_overrides(|| {
+        let tensors = golden().embedding_mean;
+        let table = tensors.parent::<2>("table");
+        let output = functional::embedding_mean(table.clone(), tensors.indices("indices"));
         let loss = tensors.weighted("output", output);
         assert_gradients!(tensors, loss, "table": table);
     });

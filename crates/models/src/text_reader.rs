@@ -62,21 +62,13 @@ impl<B: Backend> TextReader<B> {
     /// - `tokens`: `[batch, time]`, 0 where there is none
     /// - returns: `[batch, outputs]`
     pub(crate) fn forward(&self, tokens: Tensor<B, 2, Int>) -> Tensor<B, 2> {
+        let Some(lstm) = &self.lstm else { return self.embedding.mean(tokens) };
         let is_token = tokens.clone().greater_elem(0).float().unsqueeze_dim::<3>(2); // [batch, time, 1]
-        let vectors = self.embedding.forward(tokens);
-        let read = match &self.lstm {
-            None => {
-                let count = is_token.clone().sum_dim(1).clamp_min(1.0);
-                (is_token / count).swap_dims(1, 2).matmul(vectors)
-            }
-            Some(lstm) => {
-                let (outputs, _) = lstm.forward(vectors, None);
-                let has_token = is_token.clone().max_dim(1);
-                // Outputs are above -1, so those where there is no token are below all others.
-                (outputs + (is_token - 1.0) * 2.0).max_dim(1) * has_token
-            }
-        };
-        read.squeeze_dim(1)
+        let (outputs, _) = lstm.forward(self.embedding.forward(tokens), None);
+        let has_token = is_token.clone().max_dim(1);
+        // Outputs are above -1, so those where there is no token are below all others.
+        let largest = (outputs + (is_token - 1.0) * 2.0).max_dim(1) * has_token;
+        largest.squeeze_dim(1)
     }
 }
 

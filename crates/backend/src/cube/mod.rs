@@ -31,6 +31,7 @@ mod cross_entropy;
 mod divergence;
 mod dropout;
 mod embedding;
+mod embedding_mean;
 mod linear;
 mod lstm;
 mod max_pool2d;
@@ -58,7 +59,7 @@ pub use self::{
 };
 
 use burn::tensor::{
-    DType, Shape, TensorMetadata,
+    Shape, TensorMetadata,
     ops::{ActivationOps, FloatTensor, FloatTensorOps, IntTensor},
 };
 use burn_cubecl::{BoolElement, CubeBackend, CubeRuntime, FloatElement, IntElement};
@@ -72,22 +73,7 @@ use crate::{
     overrides::note_taken,
 };
 
-use self::taken::{can_be_counted, noted, taken, takes, takes_any_float};
-
-/// Whether kernels pool maps of the shape `maps`, made of these values, by windows of 2x2 side by
-/// side, and notes that they do.
-fn pooled<'a, T: TensorMetadata + 'a>(
-    maps: &Shape,
-    values: impl IntoIterator<Item = &'a T>,
-) -> bool {
-    let [_, _, height, width] = maps.dims();
-    noted(
-        height > 1
-            && width > 1
-            && can_be_counted(maps.num_elements())
-            && values.into_iter().all(takes_any_float),
-    )
-}
+use self::taken::{can_be_counted, noted, pooled, taken, takes, takes_any_float};
 
 /// An operation on maps element by element, which Burn would list with the channels before the rows
 /// otherwise, so that the next convolution copied them.
@@ -416,12 +402,33 @@ where
         gradient: FloatTensor<Self>,
     ) -> FloatTensor<Self> {
         let [_, _, width] = gradient.shape().dims();
-        if !taken([&gradient]) || !can_be_counted(entries.saturating_mul(width)) {
+        if !can_be_counted(entries.saturating_mul(width)) || !taken([&gradient]) {
             return crate::embedding::composed_backward::<Self>(entries, indices, gradient);
         }
-        let device = Self::float_device(&gradient);
-        let table = Self::float_zeros([entries, width].into(), &device, DType::F32.into());
-        embedding::backward(table, indices, gradient)
+        embedding::backward(entries, indices, gradient, 0)
+    }
+
+    fn fused_embedding_mean(
+        table: FloatTensor<Self>,
+        indices: IntTensor<Self>,
+    ) -> FloatTensor<Self> {
+        if !embedding_mean::takes(&indices.shape()) || !taken([&table]) {
+            return crate::embedding_mean::composed::<Self>(table, indices);
+        }
+        embedding_mean::forward(table, indices)
+    }
+
+    fn fused_embedding_mean_backward(
+        entries: usize,
+        indices: IntTensor<Self>,
+        gradient: FloatTensor<Self>,
+    ) -> FloatTensor<Self> {
+        let [_, width] = gradient.shape().dims();
+        let counted = can_be_counted(entries.saturating_mul(width));
+        if !counted || !embedding_mean::takes(&indices.shape()) || !taken([&gradient]) {
+            return crate::embedding_mean::composed_backward::<Self>(entries, indices, gradient);
+        }
+        embedding_mean::backward(entries, indices, gradient)
     }
 
     fn fused_cross_entropy(

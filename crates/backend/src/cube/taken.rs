@@ -1,6 +1,6 @@
 //! Which operands the kernels take; the others are left to Burn's operations.
 
-use burn::tensor::{DType, TensorMetadata};
+use burn::tensor::{DType, Shape, TensorMetadata};
 
 use crate::overrides::note_taken;
 
@@ -26,6 +26,21 @@ pub(super) fn noted(is_taken: bool) -> bool {
         note_taken();
     }
     is_taken
+}
+
+/// Whether kernels pool maps of the shape `maps`, made of these values, by windows of 2x2 side by
+/// side, and notes that they do.
+pub(super) fn pooled<'a, T: TensorMetadata + 'a>(
+    maps: &Shape,
+    values: impl IntoIterator<Item = &'a T>,
+) -> bool {
+    let [_, _, height, width] = maps.dims();
+    noted(
+        height > 1
+            && width > 1
+            && can_be_counted(maps.num_elements())
+            && values.into_iter().all(takes_any_float),
+    )
 }
 
 /// Whether there are elements, and so few that kernels can count beyond them in 32 bits.

@@ -16,7 +16,7 @@ use crate::{embedding, overrides::note_taken};
 const TASK_VALUES: usize = 1 << 14;
 /// Gradients that are summed before they are added to a total: one sum of a million values would
 /// lose the third digit.
-const PLACES: usize = 512;
+pub(super) const PLACES: usize = 512;
 
 pub(super) fn forward(table: FlexTensor, indices: FlexTensor) -> FlexTensor {
     let [batch, time] = dimensions(&indices);
@@ -48,9 +48,20 @@ pub(super) fn backward(entries: usize, indices: FlexTensor, gradient: FlexTensor
     let [_, _, width] = dimensions(&gradient);
     assert_shape("the gradient", &gradient, &[batch, time, width]);
     let gradient = elements(&gradient);
+    sums_of_entries([entries, width], 0, &indices, |place| &gradient[place * width..][..width])
+}
+
+/// For each entry of a table from `first` on, the sum of the rows of its places among the indices; zeros for
+/// the entries before.
+pub(super) fn sums_of_entries<'a>(
+    [entries, width]: [usize; 2],
+    first: usize,
+    indices: &[usize],
+    row: impl Fn(usize) -> &'a [f32] + Sync,
+) -> FlexTensor {
     let mut table = recycled::floats([entries, width]);
     let target = Shared::new(table.storage_mut::<f32>());
-    let places = Places::new(entries, &indices);
+    let places = Places::new(entries, indices);
     // Whole cache lines, and not too thin.
     let band = (TASK_VALUES / indices.len().max(1)).next_multiple_of(32).max(32);
     parallel::ranges(width, band, |columns, scratch| {
@@ -59,10 +70,13 @@ pub(super) fn backward(entries: usize, indices: FlexTensor, gradient: FlexTensor
             // SAFETY: each task has columns of its own.
             let totals = unsafe { target.slice(entry * width + columns.start, columns.len()) };
             totals.fill(0.0);
+            if entry < first {
+                continue;
+            }
             for places in places.of(entry).chunks(PLACES) {
                 sums.fill(0.0);
                 for place in places {
-                    let source = &gradient[place * width..][columns.clone()];
+                    let source = &row(*place)[columns.clone()];
                     sums.iter_mut().zip(source).for_each(|(sum, value)| *sum += value);
                 }
                 totals.iter_mut().zip(&*sums).for_each(|(total, sum)| *total += sum);

@@ -14,6 +14,7 @@ mod correct_count;
 mod cross_entropy;
 mod dropout;
 mod embedding;
+mod embedding_mean;
 mod global_average_pool;
 mod linear;
 mod lstm;
@@ -112,6 +113,21 @@ impl Backend for Flex {
         gradient: FloatTensor<Self>,
     ) -> FloatTensor<Self> {
         embedding::backward(entries, indices, gradient)
+    }
+
+    fn fused_embedding_mean(
+        table: FloatTensor<Self>,
+        indices: IntTensor<Self>,
+    ) -> FloatTensor<Self> {
+        embedding_mean::forward(table, indices)
+    }
+
+    fn fused_embedding_mean_backward(
+        entries: usize,
+        indices: IntTensor<Self>,
+        gradient: FloatTensor<Self>,
+    ) -> FloatTensor<Self> {
+        embedding_mean::backward(entries, indices, gradient)
     }
 
     fn fused_correct_count(

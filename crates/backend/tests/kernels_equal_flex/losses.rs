@@ -7,9 +7,14 @@ use crate::{assert_close, by_kernels, indices, normal, primitive};
 
 #[test]
 fn embedding_backward() {
-    for [batch, time, entries, width] in
-        [[1, 1, 1, 1], [3, 5, 4, 7], [16, 20, 50, 12], [40, 30, 1000, 3], [50, 40, 2, 5]]
-    {
+    for [batch, time, entries, width] in [
+        [1, 1, 1, 1],
+        [3, 5, 4, 7],
+        [16, 20, 50, 12],
+        [40, 30, 1000, 3],
+        [50, 40, 2, 5],
+        [400, 50, 70, 3],
+    ] {
         let shape = [batch, time, width];
         let ours = by_kernels(|| {
             let indices = indices::<Selected, 2>([batch, time], entries).into_primitive();
@@ -20,6 +25,29 @@ fn embedding_backward() {
         let gradient = primitive(normal::<Flex, 3>(shape, 1));
         let reference = Flex::fused_embedding_backward(entries, indices, gradient);
         assert_close(&format!("{batch} x {time} of {entries}"), ours, reference, 1e-4);
+    }
+}
+
+#[test]
+fn embedding_mean_forward_and_backward() {
+    for [batch, time, entries, width] in
+        [[1, 1, 1, 1], [3, 5, 4, 7], [16, 20, 50, 12], [40, 300, 1000, 65], [400, 50, 70, 3]]
+    {
+        let what = format!("{batch} x {time} of {entries}");
+        let ours = indices::<Selected, 2>([batch, time], entries).into_primitive();
+        let theirs = indices::<Flex, 2>([batch, time], entries).into_primitive();
+
+        let table = primitive(normal::<Selected, 2>([entries, width], 1));
+        let means = by_kernels(|| Selected::fused_embedding_mean(table, ours.clone()));
+        let table = primitive(normal::<Flex, 2>([entries, width], 1));
+        let reference = Flex::fused_embedding_mean(table, theirs.clone());
+        assert_close(&what, means, reference, 1e-5);
+
+        let gradient = primitive(normal::<Selected, 2>([batch, width], 2));
+        let table = by_kernels(|| Selected::fused_embedding_mean_backward(entries, ours, gradient));
+        let gradient = primitive(normal::<Flex, 2>([batch, width], 2));
+        let reference = Flex::fused_embedding_mean_backward(entries, theirs, gradient);
+        assert_close(&what, table, reference, 1e-4);
     }
 }
 

@@ -1,6 +1,9 @@
 //! The embedding of tokens.
 
-use backend::{Backend, functional::embedding};
+use backend::{
+    Backend,
+    functional::{embedding, embedding_mean},
+};
 use burn::{
     module::{Module, Param},
     tensor::{Int, Tensor},
@@ -44,5 +47,14 @@ impl<B: Backend> Embedding<B> {
     #[track_caller]
     pub fn forward(&self, tokens: Tensor<B, 2, Int>) -> Tensor<B, 3> {
         embedding(self.weight.val(), tokens)
+    }
+
+    /// The mean of the tokens' vectors, where 0 is no token, and gets no gradient.
+    ///
+    /// - `tokens`: `[batch, time]`, below the number of entries
+    /// - returns: `[batch, width]`, zeros where there is no token
+    #[track_caller]
+    pub fn mean(&self, tokens: Tensor<B, 2, Int>) -> Tensor<B, 2> {
+        embedding_mean(self.weight.val(), tokens)
     }
 }

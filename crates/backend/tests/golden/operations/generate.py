@@ -90,6 +90,14 @@ def embedding():
     }
 
 
+def embedding_mean():
+    layer = torch.nn.EmbeddingBag(7, 3, mode="mean", padding_idx=0, dtype=torch.float64)
+    layer.weight.data = randn(7, 3)
+    indices = torch.randint(5, (4, 6))
+    indices[1] = 0
+    return gradients({"output": layer(indices)}, {"table": layer.weight}) | {"indices": indices}
+
+
 def cross_entropy():
     logits = (randn(6, 5) * 4).float().double().requires_grad_()
     targets = torch.randint(5, (6,))
@@ -165,6 +173,7 @@ fixture = {
         conv2d([1, 16, 6, 6], 16, [3, 3], one, one, True, True),
         conv2d([1, 4, 8, 7], 6, [3, 2], [1, 2], [2, 1], False, False),
     ],
+    "embedding_mean": plain(embedding_mean()),
 }
 with open("fixture.json", "w") as file:
     json.dump(fixture, file)
