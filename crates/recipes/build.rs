@@ -3,18 +3,23 @@
 use std::{path::Path, process::Command};
 
 fn main() {
-    let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.git");
-    // A path that does not exist would make every build run this script again.
-    for file in ["HEAD", "logs/HEAD"].map(|file| repository.join(file)) {
-        if file.exists() {
-            println!("cargo:rerun-if-changed={}", file.display());
+    for file in ["HEAD", "logs/HEAD"] {
+        // A path that does not exist would make every build run this script again.
+        if let Some(path) =
+            git(&["rev-parse", "--git-path", file]).filter(|it| Path::new(it).exists())
+        {
+            println!("cargo:rerun-if-changed={path}");
         }
     }
     println!("cargo:rerun-if-changed=build.rs");
 
-    let commit = Command::new("git").args(["rev-parse", "HEAD"]).output().ok();
-    let commit = commit
-        .filter(|output| output.status.success())
-        .and_then(|output| String::from_utf8(output.stdout).ok());
-    println!("cargo:rustc-env=BUILD_COMMIT={}", commit.as_deref().unwrap_or("unknown").trim());
+    let commit = git(&["rev-parse", "HEAD"]);
+    println!("cargo:rustc-env=BUILD_COMMIT={}", commit.as_deref().unwrap_or("unknown"));
+}
+
+/// The line that a command of Git prints; none where it fails, as outside of a repository.
+fn git(arguments: &[&str]) -> Option<String> {
+    let output = Command::new("git").args(arguments).output().ok()?;
+    let line = output.status.success().then(|| String::from_utf8(output.stdout))?.ok()?;
+    Some(line.trim().to_owned())
 }

@@ -4,11 +4,7 @@ use backend::{AutodiffBackend, Selected};
 use burn::backend::Autodiff;
 use data::{
     CategoryEncoding, Order, Table, TableLoader, TablePreprocessing, TableSplits, Task,
-    TextFeatures,
-    csv_table::read_csv,
-    npy::read_npy,
-    refuse_shared,
-    synthetic::{Labels, read_synthetic},
+    TextFeatures, csv_table::read_csv, npy::read_npy, refuse_shared, synthetic::read_synthetic,
 };
 use inference::{Description, Preprocessing};
 use models::{Architecture, FeatureEmbedding, MlpConfig, TextReaderConfig};
@@ -249,7 +245,6 @@ fn plan(config: Config<TableData, Model>) -> Result<Plan, Failure> {
 /// The settings that depend on others, filled in where the user left them open.
 pub fn with_choices_made(mut config: Config<TableData, Model>) -> Config<TableData, Model> {
     let Config { data, model, .. } = &mut config;
-    let memorises = data.source == Source::Synthetic && data.labels == Labels::Random;
     let (order, hidden) = match data.source {
         Source::Synthetic => (Order::File, 10),
         Source::Csv | Source::Npy => (Order::Shuffled, 64),
@@ -257,7 +252,7 @@ pub fn with_choices_made(mut config: Config<TableData, Model>) -> Config<TableDa
     data.order.get_or_insert(order);
     model.hidden.get_or_insert_with(|| vec![hidden]);
     if data.validation_path.is_none() {
-        data.validation.get_or_insert(if memorises { 0.0 } else { 0.2 });
+        data.validation = Some(data.validation_share());
     }
     config
 }

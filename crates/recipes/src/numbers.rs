@@ -77,7 +77,7 @@ pub(crate) fn rounded(value: f64) -> String {
 }
 
 /// The value of a metric: a share as a percentage, others as [`rounded`].
-pub(crate) fn measure(name: &str, value: f64) -> String {
+pub(crate) fn metric(name: &str, value: f64) -> String {
     match name {
         name if is_share(name) => percent(value),
         _ => rounded(value),
@@ -120,7 +120,7 @@ pub(crate) fn of_training(loss: f64, accuracy: Option<f64>) -> Metrics {
 
 /// Metrics as `loss 0.4812, accuracy 76.6 %`.
 pub(crate) fn listed(metrics: &Metrics) -> String {
-    let told = |(name, value): (&str, f64)| format!("{name} {}", measure(name, value));
+    let told = |(name, value): (&str, f64)| format!("{name} {}", metric(name, value));
     ordered(metrics).into_iter().map(told).collect::<Vec<_>>().join(", ")
 }
 

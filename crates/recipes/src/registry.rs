@@ -103,7 +103,7 @@ pub static RECIPES: [&Recipe; 8] = [
 ];
 
 /// The recipe for a network that is known by this name.
-fn usual_name(name: &str) -> Option<&'static str> {
+fn recipe_for(name: &str) -> Option<&'static str> {
     Some(match name {
         "vgg11" | "vgg13" | "vgg16" | "vgg19" | "transfer" => vgg::RECIPE.name,
         "lenet" | "lenet5" => simplenet::RECIPE.name,
@@ -124,7 +124,7 @@ pub fn find(name: &str) -> Result<&'static Recipe, Failure> {
         let names = RECIPES.iter().map(|recipe| recipe.name);
         let lower = name.to_lowercase();
         let is_other_format = [".yaml", ".yml", ".json"].iter().any(|end| lower.ends_with(end));
-        let help = match usual_name(&lower).or_else(|| nearest(&lower, names)) {
+        let help = match recipe_for(&lower).or_else(|| nearest(&lower, names)) {
             _ if is_other_format => {
                 "settings are TOML: `recipes copy` makes a file of them, whose name ends in `.toml`"
                     .to_owned()

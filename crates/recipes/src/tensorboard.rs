@@ -81,7 +81,7 @@ fn scalars(event: &Event) -> Option<(u64, Vec<(String, f64)>)> {
                 ("memory_bytes", throughput.memory_bytes.map(|bytes| bytes as f64)),
                 ("percent_of_peak", throughput.percent_of_peak),
             ];
-            Some((report.step, of_training(values).collect()))
+            Some((report.step, training_tags(values).collect()))
         }
         Event::Epoch(report) => {
             let training = [
@@ -90,14 +90,14 @@ fn scalars(event: &Event) -> Option<(u64, Vec<(String, f64)>)> {
             ];
             let validation = report.validation.iter().flatten();
             let validation = validation.map(|(name, &value)| (format!("validation/{name}"), value));
-            Some((report.step, of_training(training).chain(validation).collect()))
+            Some((report.step, training_tags(training).chain(validation).collect()))
         }
         _ => None,
     }
 }
 
 /// Those values that there are.
-fn of_training<const N: usize>(
+fn training_tags<const N: usize>(
     values: [(&str, Option<f64>); N],
 ) -> impl Iterator<Item = (String, f64)> {
     values.into_iter().filter_map(|(name, value)| Some((format!("train/{name}"), value?)))

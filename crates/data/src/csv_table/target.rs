@@ -124,38 +124,9 @@ pub(super) fn plan(
     written: &Summary,
     first_line: u64,
 ) -> Result<TargetPlan, DataError> {
-    let (path, target) = (|| options.path.clone(), target.to_owned());
+    let (path, target) = (options.path.clone(), target.to_owned());
     let summary = written.as_read();
-    if options.task.is_none() && summary.unread_number().is_none() {
-        no_type_change(&options.path, &target, summary)?;
-    }
-    let stray = match summary.unread_number() {
-        Some(place) => Some(place),
-        None if summary.is_numeric() => summary.odd().or(summary.first_text.as_ref()),
-        None => summary.marker(),
-    };
-    if options.task.is_none_or(|task| task == Task::Regression)
-        && let Some(place) = stray
-    {
-        let reason = CellError::NotANumber { column: target, text: place.text.clone() };
-        let (line, first_line) = (place.line, Some(first_line));
-        return Err(CsvError::Cell { path: path(), line, first_line, reason }.into());
-    }
-
-    if let (Some(Task::Regression), Some(Place { line, text })) =
-        (options.task, &summary.first_text)
-    {
-        let (text, line) = (text.clone(), *line);
-        return Err(CsvError::TextTarget { path: path(), target, text, line }.into());
-    }
-
-    if let Some(Place { line, text }) = &summary.first_not_finite
-        && summary.is_numeric()
-    {
-        let reason = CellError::NotFinite { column: target, text: text.clone() };
-        let (line, first_line) = (*line, Some(first_line));
-        return Err(CsvError::Cell { path: path(), line, first_line, reason }.into());
-    }
+    refuse_stray_cells(options, &target, summary, first_line)?;
 
     let few = |most| written.distinct().is_some_and(|distinct| distinct <= most);
     // Whole numbers that are there once each are values.
@@ -166,7 +137,7 @@ pub(super) fn plan(
         || few(MOST_INTEGER_CLASSES) && summary.is_whole() && recurs();
     let classes = written.classes();
     if let Some([value]) = classes.as_deref() {
-        return Err(CsvError::SingleValue { path: path(), target, value: value.clone() }.into());
+        return Err(CsvError::SingleValue { path, target, value: value.clone() }.into());
     }
     if let Some(classes) = classes.as_ref().map(Vec::len)
         && options.task.is_none()
@@ -175,13 +146,13 @@ pub(super) fn plan(
         && !summary.recurs()
     {
         let rows = summary.present();
-        return Err(CsvError::UniqueTarget { path: path(), target, classes, rows }.into());
+        return Err(CsvError::UniqueTarget { path, target, classes, rows }.into());
     }
     if options.task == Some(Task::Regression) || options.task.is_none() && !is_class {
         return Ok(TargetPlan::Regression);
     }
     let classes = classes.ok_or_else(|| CsvError::TooManyCategories {
-        path: path(),
+        path: path.clone(),
         column: target.clone(),
         limit: summary.most_values(),
         is_target: true,
@@ -190,10 +161,50 @@ pub(super) fn plan(
         (Some(Task::Multiclass), Ok(two)) => Ok(TargetPlan::Multiclass(two.into())),
         (_, Ok(two)) => Ok(TargetPlan::Binary(two)),
         (Some(Task::Binary), Err(classes)) => {
-            Err(DataError::NotBinary { path: path(), target, classes: classes.len() })
+            Err(DataError::NotBinary { path, target, classes: classes.len() })
         }
         (_, Err(classes)) => Ok(TargetPlan::Multiclass(classes)),
     }
+}
+
+/// Refuses a target with a few cells that are unlike the others, or that are not what the user says.
+fn refuse_stray_cells(
+    options: &CsvOptions,
+    target: &str,
+    summary: &Summary,
+    first_line: u64,
+) -> Result<(), CsvError> {
+    let (path, target) = (options.path.clone(), target.to_owned());
+    let first_line = Some(first_line);
+    if options.task.is_none() && summary.unread_number().is_none() {
+        no_type_change(&path, &target, summary)?;
+    }
+    let stray = match summary.unread_number() {
+        Some(place) => Some(place),
+        None if summary.is_numeric() => summary.odd().or(summary.first_text.as_ref()),
+        None => summary.marker(),
+    };
+    if options.task.is_none_or(|task| task == Task::Regression)
+        && let Some(place) = stray
+    {
+        let reason = CellError::NotANumber { column: target, text: place.text.clone() };
+        return Err(CsvError::Cell { path, line: place.line, first_line, reason });
+    }
+
+    if let (Some(Task::Regression), Some(Place { line, text })) =
+        (options.task, &summary.first_text)
+    {
+        let (text, line) = (text.clone(), *line);
+        return Err(CsvError::TextTarget { path, target, text, line });
+    }
+
+    if let Some(Place { line, text }) = &summary.first_not_finite
+        && summary.is_numeric()
+    {
+        let reason = CellError::NotFinite { column: target, text: text.clone() };
+        return Err(CsvError::Cell { path, line: *line, first_line, reason });
+    }
+    Ok(())
 }
 
 #[cfg(test)]

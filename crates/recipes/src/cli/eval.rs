@@ -26,7 +26,7 @@ use crate::{
     evaluation::{ClassScores, Evaluated, EvaluationReport},
     image_set::Progress,
     names::{LONGEST_NAME, shortened},
-    numbers::{counted, measure, ordered},
+    numbers::{counted, metric, ordered},
     report::MOST_IN_MATRIX,
     shell::command,
 };
@@ -123,7 +123,7 @@ fn describe(report: &EvaluationReport, unit: &str, arguments: &EvalArguments) ->
     // Writing to a `String` cannot fail.
     let width = report.metrics.keys().map(String::len).max().unwrap_or_default().max(10);
     for (name, value) in ordered(&report.metrics) {
-        let _ = writeln!(text, "  {name:<width$} {}", measure(name, value));
+        let _ = writeln!(text, "  {name:<width$} {}", metric(name, value));
     }
     if report.classes.is_empty() {
         return text;

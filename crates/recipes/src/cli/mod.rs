@@ -83,7 +83,7 @@ pub fn main() -> process::ExitCode {
         backend::device::keep_kernels_in(folder.join("kernels"));
     }
     let output = Output::new(arguments.common.json, !group.is_rank_zero());
-    let ended = panics::told(|| {
+    let ended = panics::run_without_panics(|| {
         let ended = run(arguments, &output, began, &group);
         signals::run_has_ended();
         ended.or_else(|failure| match failure.exit_code {

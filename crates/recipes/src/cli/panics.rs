@@ -24,7 +24,9 @@ const OF_MEMORY: [&str; 5] =
     ["out of memory", "outofmemory", "out_of_memory", "buffertoobig", "can't allocate"];
 
 /// Does the work; a panic in it becomes a failure.
-pub(super) fn told<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+pub(super) fn run_without_panics<T>(
+    work: impl FnOnce() -> Result<T, Failure>,
+) -> Result<T, Failure> {
     let usual = take_hook();
     set_hook(Box::new(move |panic| {
         if !panic_is_contained() {
@@ -34,7 +36,7 @@ pub(super) fn told<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Fa
             usual(panic);
         }
     }));
-    let done = caught(work)?;
+    let done = without_panics(work)?;
     match refused_bytes() {
         // What it printed may be wrong.
         Some(bytes) => Err(TrainError::OutOfMemory { bytes }.into()),
@@ -42,8 +44,8 @@ pub(super) fn told<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Fa
     }
 }
 
-/// As [`told`], within it: for work whose failure has more to it than its message.
-pub(super) fn caught<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+/// As [`run_without_panics`], within it: for work whose failure has more to it than its message.
+pub(super) fn without_panics<T>(work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(failure(&messages())))
 }
 
@@ -95,19 +97,20 @@ mod tests {
 
     #[test]
     fn a_panic_is_an_error_that_says_where() {
-        let failed =
-            told(|| -> Result<(), Failure> { panic!("\n    the {} is odd\nas told", "loader") });
+        let failed = run_without_panics(|| -> Result<(), Failure> {
+            panic!("\n    the {} is odd\nas told", "loader")
+        });
         let failure = failed.unwrap_err();
         assert_eq!(failure.exit_code, ExitCode::Unexpected);
         let message = failure.to_string();
         assert!(message.starts_with("a bug: the loader is odd, at "), "{message}");
         assert!(message.contains("panics.rs:"), "{message}");
-        assert!(told(|| Ok(1)).is_ok_and(|one| one == 1));
+        assert!(run_without_panics(|| Ok(1)).is_ok_and(|one| one == 1));
     }
 
     #[test]
     fn a_panic_that_costs_one_picture_is_no_cause_of_a_bug() {
-        let failed = told(|| -> Result<(), Failure> {
+        let failed = run_without_panics(|| -> Result<(), Failure> {
             assert!(data::contain(|| panic!("a decoder is out of memory")).is_err());
             panic!("the loader is odd")
         });

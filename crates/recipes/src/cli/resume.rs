@@ -12,7 +12,7 @@ use super::{
     export::EXPORTS,
     model::unusable_model,
     output::{Output, print_note},
-    panics::caught,
+    panics::without_panics,
     processes::check_alike,
     report::write_at_the_end,
     signals::stop_on_signals,
@@ -83,7 +83,7 @@ pub(super) fn run(
         group: group.clone(),
         ..Start::new(directory.clone(), &mut console)
     };
-    let ended = caught(|| (recipe.train)(layers, start))
+    let ended = without_panics(|| (recipe.train)(layers, start))
         .map_err(|failure| if console.has_begun() { failure } else { or_moved(directory, failure) })
         .map_err(|failure| or_resume(failure, directory, &console))
         .map_err(|failure| or_anew(failure, directory));

@@ -13,7 +13,7 @@ use super::{
     arguments::{RecipeParser, at_least},
     given_data::training_on,
     output::{Output, print_note},
-    panics::caught,
+    panics::without_panics,
     processes::{check_alike, of_first},
     report,
     signals::stop_on_signals,
@@ -89,7 +89,7 @@ pub(super) fn run(
         group: group.clone(),
         ..Start::new(directory.clone(), &mut console)
     };
-    let ended = caught(|| (recipe.train)(layers, start))
+    let ended = without_panics(|| (recipe.train)(layers, start))
         .map_err(|failure| or_resume(failure, &directory, &console));
     if group.is_rank_zero() {
         report::write_at_the_end(&directory, &ended, &mut console);

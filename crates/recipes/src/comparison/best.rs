@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{finished::seed_chooses_samples, pairs, row::Row};
 use crate::{
-    numbers::{in_words, measure},
+    numbers::{self, in_words},
     spread::Spread,
 };
 
@@ -84,7 +84,7 @@ pub(super) fn best(rows: &[Row]) -> Result<Option<(Best, Option<String>)>, &'sta
         rows.iter().filter_map(|row| Some((row, mean(row)?))).collect();
     ranked.sort_by(|(_, mean), (_, other)| mean.total_cmp(other));
     let Some(&(first, lowest)) = ranked.first() else { return Ok(None) };
-    let printed = |mean: f64| measure(&metric, error(mean));
+    let printed = |mean: f64| numbers::metric(&metric, error(mean));
     let is_best = |mean: f64| printed(mean) == printed(lowest);
     let equal = ranked.iter().take_while(|&&(_, mean)| is_best(mean)).count();
     let (best, others) = ranked.split_at(equal);
@@ -182,8 +182,8 @@ fn by_chance([best, next]: &[String; 2], differences: &[f64], metric: &str) -> O
              the mean, with a standard error of {}",
             differences.len(),
             if mean < 0.0 { "better" } else { "worse" },
-            measure(metric, mean.abs()),
-            measure(metric, error)
+            numbers::metric(metric, mean.abs()),
+            numbers::metric(metric, error)
         )
     })
 }

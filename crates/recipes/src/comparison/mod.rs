@@ -188,16 +188,6 @@ struct Page<'a> {
     charts: Vec<String>,
 }
 
-impl Page<'_> {
-    fn short(name: &str) -> String {
-        shortened(name, LONGEST_NAME)
-    }
-
-    fn pieces(text: &str) -> Vec<(bool, &str)> {
-        pieces(text)
-    }
-}
-
 /// The error of a run without results.
 fn unfinished(record: &Record) -> Failure {
     let (why, help) = match record.standing() {

@@ -15,22 +15,19 @@ pub(super) fn curves(record: &Record) -> Vec<Chart> {
     let mark = best.map(|best| (best.epoch as f64, "best epoch".to_owned()));
     let mut charts = Vec::new();
     let validated = record.validated();
-    if record.epochs.len() > 1 || !validated.is_empty() {
-        let mut lines = vec![line("training", by_epoch(record, |epoch| epoch.train_loss))];
-        if validated.contains(&"loss") {
-            lines.push(line("validation", by_epoch(record, |epoch| epoch.validation("loss"))));
+    let of_training = [
+        ("Loss", "loss", by_epoch(record, |epoch| epoch.train_loss)),
+        ("Accuracy", "accuracy", by_epoch(record, |epoch| epoch.train_accuracy)),
+    ];
+    for (title, name, points) in of_training {
+        if points.is_empty() {
+            continue;
         }
-        let mark = mark.clone();
-        charts.push(Chart { mark, ..chart("Loss", ("epoch", "loss"), lines) });
-    }
-    let accuracy = by_epoch(record, |epoch| epoch.train_accuracy);
-    if !accuracy.is_empty() {
-        let mut lines = vec![line("training", accuracy)];
-        if validated.contains(&"accuracy") {
-            lines.push(line("validation", by_epoch(record, |epoch| epoch.validation("accuracy"))));
+        let mut lines = vec![line("training", points)];
+        if validated.contains(&name) {
+            lines.push(line("validation", by_epoch(record, |epoch| epoch.validation(name))));
         }
-        let mark = mark.clone();
-        charts.push(Chart { mark, ..chart("Accuracy", ("epoch", "accuracy"), lines) });
+        charts.push(Chart { mark: mark.clone(), ..chart(title, ("epoch", name), lines) });
     }
     let is_drawn = |name| charts.iter().any(|chart| chart.y_label == name);
     let rest: Vec<&str> = validated.into_iter().filter(|&name| !is_drawn(name)).collect();

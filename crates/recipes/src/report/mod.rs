@@ -52,7 +52,7 @@ pub(crate) fn write(
     progress: &mut Progress<'_>,
 ) -> Result<(Verdict, Option<String>), Failure> {
     let record = Record::read(run)?;
-    let measured = held_out(&record).map(|_| HeldOut::of(run, progress));
+    let measured = measurable(&record).map(|_| HeldOut::of(run, progress));
     let failure = measured.as_ref().and_then(|measured| measured.as_ref().err());
     let note = failure.map(|failure| unmeasured(run, failure));
     Ok((write_page(&record, measured.as_ref(), None, file)?, note))
@@ -68,7 +68,7 @@ fn unmeasured(run: &Path, failure: &Failure) -> String {
 }
 
 /// The summary of a finished run that held something out: only such a one can be evaluated again.
-fn held_out(record: &Record) -> Option<&Summary> {
+fn measurable(record: &Record) -> Option<&Summary> {
     record.summary.as_ref().filter(|summary| record::held_out(summary).is_some())
 }
 
@@ -80,7 +80,7 @@ pub(crate) fn write_at_the_end(
     progress: &mut Progress<'_>,
 ) -> Result<Verdict, Failure> {
     let record = Record::read(run)?;
-    let worth = held_out(&record).is_some_and(measures_at_the_end);
+    let worth = measurable(&record).is_some_and(measures_at_the_end);
     let measured = worth.then(|| HeldOut::of(run, progress));
     let mut verdict =
         write_page(&record, measured.as_ref(), ended.as_ref().err(), &run.join(REPORT))?;

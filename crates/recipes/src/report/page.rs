@@ -21,7 +21,7 @@ use crate::{
     environment::Environment,
     evaluation::{ClassScores, Mistake, Sample},
     names::{LONGEST_NAME, shortened},
-    numbers::{in_words, measure, ordered, percent},
+    numbers::{in_words, metric, ordered, percent},
     record::{Record, SampleRecord},
     run_directory::CONFIG,
     shell::{command, quoted, quoted_path},
@@ -56,16 +56,6 @@ struct Page<'a> {
     command: String,
     /// Why the command does not quite repeat the run.
     deviates: Option<String>,
-}
-
-impl Page<'_> {
-    fn short(name: &str) -> String {
-        shortened(name, LONGEST_NAME)
-    }
-
-    fn pieces(text: &str) -> Vec<(bool, &str)> {
-        pieces(text)
-    }
 }
 
 /// A text in pieces, and whether each is code, which stands in backticks. One within a word is of the word,
@@ -137,7 +127,7 @@ pub(super) fn page(
     let unmeasured = match measured {
         Some(Ok(_)) => None,
         Some(Err(failure)) => Some(format!("Not evaluated again: {failure}.")),
-        None => super::held_out(record).map(|_| {
+        None => super::measurable(record).map(|_| {
             format!(
                 "Evaluating the model again for its mistakes would take long; \
                  `recipes report {}` does so.",
@@ -186,7 +176,7 @@ fn measures(held_out: &HeldOut) -> Measures<'_> {
         heading: format!("On the {} split, {}", report.split, held_out.samples()),
         metrics: ordered(&report.metrics)
             .into_iter()
-            .map(|(name, value)| (in_words(name), measure(name, value)))
+            .map(|(name, value)| (in_words(name), metric(name, value)))
             .collect(),
         classes: &report.per_class,
         matrix: Matrix::of(report),
@@ -333,7 +323,7 @@ mod tests {
     #[test]
     fn a_backtick_within_a_word_is_no_mark_of_code() {
         let code = |text| {
-            let pieces = Page::pieces(text).into_iter();
+            let pieces = pieces(text).into_iter();
             let all: String = pieces.clone().map(|(_, piece)| piece).collect();
             let code = pieces.filter(|(is_code, _)| *is_code).map(|(_, piece)| piece);
             (code.collect::<Vec<_>>(), all)

@@ -141,7 +141,7 @@ fn paths_need_not_be_unicode() {
 }
 
 #[test]
-fn data_are_inspected_and_pictured() {
+fn pictures_are_inspected_and_pictured() {
     let folder = Folder::new();
     let found = folder.run("data inspect digits --json --sheet digits.png").succeeded().json();
     assert_eq!((&found["samples"], &found["skipped"]), (&1000.into(), &0.into()));
@@ -179,7 +179,11 @@ fn data_are_inspected_and_pictured() {
     let augmented = "data inspect shapes --sheet shapes.png --augment rotate=15 scale=[0.8,1.2]";
     folder.run(augmented).succeeded();
     assert!(std::fs::read(folder.path("shapes.png")).unwrap().starts_with(b"\x89PNG"));
+}
 
+#[test]
+fn tables_are_inspected() {
+    let folder = Folder::new();
     let rows: String =
         (0..40).map(|i| format!("{i}.5,{},7,{},({i}.5)\n", ["u", "v"][i % 2], 2 * i)).collect();
     folder.write("table.csv", format!("size,word,same,2021,share\n{rows}"));
@@ -232,7 +236,11 @@ fn data_are_inspected_and_pictured() {
     assert_eq!(found["columns"].as_array().unwrap().len(), 4, "{found}");
     let refused = folder.run(&format!("{inspect} 0 --header false"));
     assert!(refused.stderr.contains("`size` is not a number"), "{refused:#?}");
+}
 
+#[test]
+fn texts_are_inspected() {
+    let folder = Folder::new();
     let text = folder.run("data inspect text").succeeded();
     assert!(text.stdout.contains("1000 different tokens"), "{}", text.stdout);
     folder.write("text.txt", "Abc é! ".repeat(700));

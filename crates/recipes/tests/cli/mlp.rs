@@ -291,10 +291,11 @@ fn a_table_smaller_than_a_batch_trains() {
 fn numpys_arrays_train() {
     let folder = Folder::new();
     std::fs::create_dir(folder.path("arrays")).unwrap();
-    folder.write("arrays/features.npy", npy("<f4", "(60, 2)", |i| (i as f32).sin().to_le_bytes()));
+    let features: Vec<u8> = (0..120).flat_map(|i| (i as f32).sin().to_le_bytes()).collect();
+    folder.write("arrays/features.npy", npy("<f4", "(60, 2)", &features));
     // The class is the sign of the first feature.
-    let class = |i: usize| u8::from((2.0 * i as f32).sin() > 0.0);
-    folder.write("arrays/targets.npy", npy("|u1", "(60,)", |i| [class(i)]));
+    let classes: Vec<u8> = (0..60).map(|i| u8::from((2.0 * i as f32).sin() > 0.0)).collect();
+    folder.write("arrays/targets.npy", npy("|u1", "(60,)", &classes));
     let train = "train mlp --set data.source=npy --set data.path=arrays --json --run-dir run";
     let ran = folder.run(train);
     assert!(ran.succeeded().json()["validation"]["accuracy"].as_f64().unwrap() > 0.8);
@@ -307,7 +308,7 @@ fn numpys_arrays_train() {
         predicted.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!((&lines[59]["input"], lines.len()), (&"arrays/features.npy[59]".into(), 60));
     let right = |&(row, line): &(usize, &serde_json::Value)| {
-        line["class"].as_str() == Some(&*class(row).to_string())
+        line["class"].as_str() == Some(&*classes[row].to_string())
     };
     let right = lines.iter().enumerate().filter(right).count();
     let accuracy = report["metrics"]["accuracy"].as_f64().unwrap();
@@ -340,14 +341,13 @@ fn rows_without_a_target_may_be_left_out() {
     assert!(ran.stderr.contains(note), "{}", ran.stderr);
 }
 
-/// A file as `numpy.save` writes it; `element` gives the bytes of each element.
-fn npy<const N: usize>(dtype: &str, shape: &str, element: impl Fn(usize) -> [u8; N]) -> Vec<u8> {
-    let elements = if shape.contains("2)") { 120 } else { 60 };
+/// A file as `numpy.save` writes it.
+fn npy(dtype: &str, shape: &str, elements: &[u8]) -> Vec<u8> {
     let header = format!("{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}, }}");
     let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
     bytes.extend(118u16.to_le_bytes());
     bytes.extend(format!("{header:<117}\n").bytes());
-    bytes.extend((0..elements).flat_map(element));
+    bytes.extend(elements);
     bytes
 }
 

@@ -124,7 +124,7 @@ impl Check for TableData {
         checker.require("data.text_length", self.text_length >= 1, "at least 1");
         let fractions = Fractions {
             train: self.fraction,
-            validation: self.validation.unwrap_or_default(),
+            validation: self.validation_share(),
             test: self.test,
         };
         check_fractions(fractions, checker);
@@ -221,6 +221,14 @@ fn marks<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::E
 }
 
 impl TableData {
+    /// The share of the rows that is held out to validate on: unless told otherwise a fifth, but nothing of random
+    /// labels, which can only be memorised, or beside a file of its own.
+    pub(crate) fn validation_share(&self) -> f64 {
+        let memorises = self.source == Source::Synthetic && self.labels == Labels::Random;
+        let usual = if memorises || self.validation_path.is_some() { 0.0 } else { 0.2 };
+        self.validation.unwrap_or(usual)
+    }
+
     /// The CSV source's options, once the configuration was checked.
     pub(crate) fn csv_options(&self, categories: CategoryEncoding) -> CsvOptions {
         CsvOptions {

@@ -352,6 +352,13 @@ fn keys_that_do_not_go_together_are_refused() {
             "help: unset one of them: `--set data.group=`",
         ],
     );
+    check(
+        "[data]\nsource = \"csv\"\npath = \"a\"\ntarget = 0\ntest = 0.8",
+        &[
+            "`data.validation` and `data.test` leave nothing to train on, in my.toml:5",
+            "help: lower one of them: each is a share of all samples",
+        ],
+    );
     let marks = |list: &str, expected: &str| {
         let csv = "[data]\nsource = \"csv\"\npath = \"a\"\ntarget = 0\nmissing = ";
         let problems = resolve::<Demo>(recipe(), vec![file(&format!("{csv}{list}"))]).unwrap_err();
