@@ -384,7 +384,7 @@ pub fn lstm<B: Backend>(
     (result(outputs), state)
 }
 
-/// The products of matrices.
+/// The products of as many matrices.
 ///
 /// - `left`: `[.., rows, inner]`
 /// - `right`: `[.., inner, columns]`
@@ -392,7 +392,7 @@ pub fn lstm<B: Backend>(
 ///
 /// # Panics
 ///
-/// Where the inner sizes differ, or the sizes before them do and none of the two is 1.
+/// Where the inner sizes differ, or the sizes before them do.
 #[track_caller]
 pub fn product<B: Backend, const D: usize>(
     left: Tensor<B, D>,

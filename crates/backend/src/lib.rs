@@ -46,6 +46,7 @@ pub mod overrides;
 mod pixels;
 mod precision;
 mod primitive;
+mod product;
 mod recorded;
 mod rescale;
 mod rms_prop;

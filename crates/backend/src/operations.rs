@@ -98,7 +98,7 @@ pub trait Backend: burn::tensor::backend::Backend {
         Self::float_reshape(Self::float_sum_dim(values, 0), Shape::new([columns]))
     }
 
-    /// The products of matrices, `[.., rows, inner]` by `[.., inner, columns]`.
+    /// The products of as many matrices, `[.., rows, inner]` by `[.., inner, columns]`.
     fn product(left: FloatTensor<Self>, right: FloatTensor<Self>) -> FloatTensor<Self> {
         Self::float_matmul(left, right)
     }

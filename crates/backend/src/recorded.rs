@@ -11,7 +11,7 @@ use crate::{
     binary_cross_entropy, conv2d, conv2d_relu_max_pool, cross_entropy, dropout, embedding,
     embedding_mean,
     functional::{Conv2dOptions, PoolOptions},
-    global_average_pool, gradient_divided, linear, lstm, max_pool2d, subsample,
+    global_average_pool, gradient_divided, linear, lstm, max_pool2d, product, subsample,
 };
 
 /// A [`Backend`] that records gradients, on top of one that computes.
@@ -27,6 +27,10 @@ impl<B: Backend, C: CheckpointStrategy> Backend for Autodiff<B, C> {
 
     fn gradient_divided(values: FloatTensor<Self>, divisor: usize) -> FloatTensor<Self> {
         gradient_divided::recorded::<B, C>(values, divisor)
+    }
+
+    fn product(left: FloatTensor<Self>, right: FloatTensor<Self>) -> FloatTensor<Self> {
+        product::recorded::<B, C>(left, right)
     }
 
     fn fused_batch_norm2d(layer: BatchNorm2d<Self>) -> BatchNorm2dOutput<Self> {

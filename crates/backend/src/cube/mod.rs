@@ -6,13 +6,17 @@
 //!
 //! They replace several of Burn's for:
 //!
+//! - the updates of optimizers and moving averages, many parameters at a time;
 //! - batch normalisation, both cross-entropies, and dropout, whose mask is drawn where it is applied;
 //! - all steps of an LSTM layer's recurrence, which keeps as many weights on the chip as there is room for,
-//!   and the gradient of an embedding;
+//!   the mean of a text's embeddings, and their gradients;
 //! - pooling with the ReLU before it, bias with the ReLU after it, and ResNet's shortcut without weights;
 //! - the conversion of image bytes to numbers, their crops, flips and rotations, and their normalisation;
 //! - sums of columns, such as a bias's gradient, the check that an update is finite, and the count of
 //!   correct predictions.
+//!
+//! Others divide or choose work better than Burn's: products of matrices, and convolutions with their
+//! gradients.
 //!
 //! They take plain arrays: CubeCL would upload a tensor's strides before each launch.
 //!

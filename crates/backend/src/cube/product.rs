@@ -51,7 +51,7 @@ use crate::{Arithmetic, arithmetic};
 /// Multiplications of a product that is not worth a choice of kernels: 64 rows by 64 columns of 64.
 const SMALL: usize = 1 << 18;
 
-/// `[.., rows, inner]` by `[.., inner, columns]`.
+/// `[.., rows, inner]` by `[.., inner, columns]`, of as many matrices.
 pub(super) fn product<R: CubeRuntime>(left: CubeTensor<R>, right: CubeTensor<R>) -> CubeTensor<R> {
     let shape = shape(&left, &right);
     let last = shape.num_dims() - 1;
@@ -164,8 +164,6 @@ struct Key {
     lie: [(bool, u32); 2],
     /// Whether double-buffered kernels are right.
     double_buffered: bool,
-    /// Whether an operand has one matrix for several of the other's.
-    repeated: bool,
 }
 
 impl AutotuneKey for Key {}
@@ -194,17 +192,13 @@ impl Key {
             columns: about(shape[last]),
             lie,
             double_buffered: !fills_an_odd_number(inner),
-            repeated: left.meta.shape()[..last - 1] != right.meta.shape()[..last - 1],
         }
     }
 
-    /// Whether the tensor memory accelerator may pay, and finds the matrices: by it cubek 0.2 takes the
-    /// operands' of a result in their order.
+    /// Whether the tensor memory accelerator may pay.
     fn is_accelerated(&self) -> bool {
         const LARGE: usize = 512;
-        self.double_buffered
-            && !self.repeated
-            && self.rows.min(self.inner).min(self.columns) >= LARGE
+        self.double_buffered && self.rows.min(self.inner).min(self.columns) >= LARGE
     }
 }
 
@@ -289,12 +283,9 @@ fn launch<R: CubeRuntime>(
 
 /// The shape of a product.
 fn shape<R: CubeRuntime>(left: &CubeTensor<R>, right: &CubeTensor<R>) -> Shape {
-    let (mut shape, of_right) = (left.meta.shape().clone(), right.meta.shape());
+    let mut shape = left.meta.shape().clone();
     let last = shape.num_dims() - 1;
-    for axis in 0..last - 1 {
-        shape[axis] = shape[axis].max(of_right[axis]);
-    }
-    shape[last] = of_right[last];
+    shape[last] = right.meta.shape()[last];
     shape
 }
 

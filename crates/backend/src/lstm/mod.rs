@@ -106,7 +106,8 @@ pub(crate) use recorded::recorded;
 
 /// Returns what [`composed_backward`] reads: the input, the outputs, the gates after their
 /// activations, the cells, and the first state's cells and hidden units. In a 16-bit layer only what is
-/// multiplied by weights has 16 bits: a cell would lose what many steps add to it.
+/// multiplied by weights has 16 bits, and the cells that it takes and returns: within it a cell would lose what
+/// many steps add to it.
 pub(crate) fn composed<B: Backend>(layer: Lstm<B>) -> (LstmOutput<B>, Vec<FloatTensor<B>>) {
     note_composed();
     let input = tensor::<B, 3>(layer.input);

@@ -3,7 +3,7 @@
 //! Colours are between 0 and 1 before and after. Images with other than three channels have no saturation
 //! or hue, and the functions for these leave them as they are; their greys are the mean of their channels.
 
-use backend::Backend;
+use backend::{Backend, functional::product};
 use burn::tensor::{Tensor, TensorData};
 
 use super::{
@@ -32,8 +32,9 @@ pub fn contrast<B: Backend>(images: Tensor<B, 4>, factors: &[f32]) -> Tensor<B, 
     let [batch, channels, height, width] = images.dims();
     let device = images.device();
     let means = images.clone().reshape([batch, channels, height * width]).mean_dim(2);
+    let means: Tensor<B, 2> = means.squeeze_dim(2);
     let means = match channels {
-        3 => grey_shares(&device).matmul(means), // [batch, 1, 1]
+        3 => product(means, grey_shares(&device)), // [batch, 1]
         _ => means.mean_dim(1),
     };
     let rest = factors.iter().map(|factor| 1.0 - factor).collect();
@@ -61,7 +62,7 @@ pub fn saturation<B: Backend>(images: Tensor<B, 4>, factors: &[f32]) -> Tensor<B
     let matrices: Vec<f32> = factors.iter().flat_map(matrix).collect();
     let matrices = TensorData::new(matrices, [batch, 3, 3]);
     let matrices = Tensor::<B, 3>::from_data(matrices, &images.device());
-    let images = matrices.matmul(images.reshape([batch, 3, height * width]));
+    let images = product(matrices, images.reshape([batch, 3, height * width]));
     images.clamp(0.0, 1.0).reshape([batch, 3, height, width])
 }
 
@@ -122,9 +123,9 @@ fn channels<B: Backend>(images: Tensor<B, 4>) -> [Tensor<B, 4>; 3] {
     [0, 1, 2].map(|channel| images.clone().select(1, Tensor::from_ints([channel], &device)))
 }
 
-/// `[1, 1, 3]`
-fn grey_shares<B: Backend>(device: &B::Device) -> Tensor<B, 3> {
-    Tensor::from_data(TensorData::new(GREY.to_vec(), [1, 1, 3]), device)
+/// `[3, 1]`
+fn grey_shares<B: Backend>(device: &B::Device) -> Tensor<B, 2> {
+    Tensor::from_data(TensorData::new(GREY.to_vec(), [3, 1]), device)
 }
 
 /// Factors drawn as by torchvision's `ColorJitter`, in the order of its arguments, then

@@ -74,7 +74,7 @@ pub fn inside<B: Backend>(rectangles: &[Rectangle], images: &Tensor<B, 4>) -> Te
     let rows = Tensor::<B, 3>::from_data(TensorData::new(rows, [batch, height, 1]), &device);
     let columns = side(width, &|rectangle| rectangle.columns.clone());
     let columns = Tensor::from_data(TensorData::new(columns, [batch, 1, width]), &device);
-    rows.matmul(columns).unsqueeze_dim::<4>(1).repeat_dim(1, channels)
+    (rows * columns).unsqueeze_dim::<4>(1).repeat_dim(1, channels)
 }
 
 /// The image, or the label, before each, and before the first one the last.

@@ -1,0 +1,60 @@
+//! The products of matrices, and how they are differentiated.
+
+use burn::backend::autodiff::{Autodiff, checkpoint::strategy::CheckpointStrategy};
+use burn::tensor::{TensorMetadata, ops::FloatTensor};
+
+use crate::{Backend, tape};
+
+pub(crate) fn recorded<B: Backend, C: CheckpointStrategy>(
+    left: FloatTensor<Autodiff<B, C>>,
+    right: FloatTensor<Autodiff<B, C>>,
+) -> FloatTensor<Autodiff<B, C>> {
+    let recording = tape::begin::<B, C, _, 2>([&left, &right], |(left, right), gradient| {
+        [
+            Some(B::product(gradient.clone(), transposed::<B>(right))),
+            Some(B::product(transposed::<B>(left), gradient)),
+        ]
+    });
+    let (left, right) = (left.primitive, right.primitive);
+    let output = B::product(left.clone(), right.clone());
+    tape::finish(recording, (left, right), output)
+}
+
+/// `[.., rows, columns]` as `[.., columns, rows]`
+fn transposed<B: Backend>(matrices: FloatTensor<B>) -> FloatTensor<B> {
+    let last = matrices.rank() - 1;
+    B::float_swap_dims(matrices, last - 1, last)
+}
+
+#[cfg(test)]
+mod tests {
+    use burn::tensor::{Distribution, Tensor, TensorData};
+
+    use crate::{Selected, device::Device, functional::product};
+
+    type B = Autodiff<Selected>;
+
+    use super::*;
+
+    #[test]
+    fn gradients_are_those_of_burns_product() {
+        let device = Device::default();
+        let random = |shape: [usize; 3]| -> TensorData {
+            Tensor::<Selected, 3>::random(shape, Distribution::Default, &device).into_data()
+        };
+        let [left, right, weight] = [[2, 3, 4], [2, 4, 5], [2, 3, 5]].map(random);
+        let gradients = |by: fn(Tensor<B, 3>, Tensor<B, 3>) -> Tensor<B, 3>| {
+            let parents = [&left, &right]
+                .map(|values| Tensor::<B, 3>::from_data(values.clone(), &device).require_grad());
+            let [left, right] = parents.clone();
+            let loss = by(left, right) * Tensor::from_data(weight.clone(), &device);
+            let gradients = loss.sum().backward();
+            parents.map(|parent| parent.grad(&gradients).unwrap().into_data())
+        };
+        // Burn's may be by tensor cores, which round.
+        let (ours, theirs) = (gradients(product), gradients(Tensor::matmul));
+        for (ours, theirs) in ours.iter().zip(&theirs) {
+            ours.assert_approx_eq::<f32>(theirs, burn::tensor::Tolerance::rel_abs(1e-2, 1e-2));
+        }
+    }
+}
