@@ -1,8 +1,8 @@
 //! Batch normalisation over the batches of several processes.
 //!
-//! Two sums over the processes give the common statistics: of the means, then of the squares around
-//! the common mean, so that no digits cancel. A third gives the gradient through them, with the
-//! formula of [`batch_norm2d`](crate::batch_norm2d).
+//! Sums over the processes give the common statistics: of the values and of their squares, in f64, so that
+//! the digits which cancel are none that f32 has. Another gives the gradient through them, with the formula
+//! of [`batch_norm2d`](crate::batch_norm2d).
 
 use std::{cell::RefCell, rc::Rc};
 
@@ -55,17 +55,17 @@ pub(crate) fn forward<B: Backend>(
 
     let mut sums = vec![own];
     sums.extend(means.iter().map(|mean| own * mean));
+    let square = |(mean, variance): (&f64, &f64)| own * (variance + mean * mean);
+    sums.extend(means.iter().zip(variances).map(square));
     sum_over_processes(&mut sums);
     let count = sums[0].max(1.0);
-    let common: Vec<f64> = sums[1..].iter().map(|sum| sum / count).collect();
-    let around = |((mean, variance), common): ((&f64, &f64), &f64)| {
-        own * (variance + (mean - common).powi(2))
-    };
-    let mut squares: Vec<f64> = means.iter().zip(variances).zip(&common).map(around).collect();
-    sum_over_processes(&mut squares);
+    let (of_values, of_squares) = sums[1..].split_at(means.len());
+    let common = of_values.iter().map(|sum| sum / count);
+    let around = |(squares, mean): (&f64, f64)| (squares / count - mean * mean).max(0.0);
+    let variances = of_squares.iter().zip(common.clone()).map(around).collect();
 
-    let mean = from_host::<B>(common, &device);
-    let variance = from_host::<B>(squares.into_iter().map(|sum| sum / count).collect(), &device);
+    let mean = from_host::<B>(common.collect(), &device);
+    let variance = from_host::<B>(variances, &device);
     let stored = Some([mean.clone(), variance.clone()]);
     let BatchNorm2dOutput { output, .. } = B::fused_batch_norm2d(BatchNorm2d { stored, ..layer });
     BatchNorm2dOutput { output, mean, variance, over_processes: Some(count as usize) }

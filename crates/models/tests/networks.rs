@@ -72,7 +72,8 @@ fn gradients<M: Module<Recorded>, const D: usize>(
     collect.gradients
 }
 
-/// That all learnt values, and nothing else, have a gradient, and that weights go out and in.
+/// That all learnt values, and nothing else, have a gradient, that no two tensors begin with the same values, and
+/// that weights go out and in.
 fn check<M: Module<Recorded>>(
     architecture: &Architecture,
     model: &M,
@@ -93,6 +94,12 @@ fn check<M: Module<Recorded>>(
     let read: Architecture = serde_json::from_str(&text).unwrap();
     assert_eq!(read, *architecture);
     let tensors = to_tensors(model);
+    // Vectors are biases and norms, most of which begin alike.
+    let drawn = tensors.values().filter(|tensor| tensor.shape().len() > 1);
+    let drawn: Vec<&StoredTensor> = drawn.collect();
+    for (index, tensor) in drawn.iter().enumerate() {
+        assert!(!drawn[..index].contains(tensor), "{architecture:?}");
+    }
     let again = to_tensors(&read.load::<Selected>(tensors.clone(), &device()).unwrap());
     assert_eq!(again, tensors, "{architecture:?}");
 }

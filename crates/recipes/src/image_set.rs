@@ -139,8 +139,9 @@ impl<Model: Initialised> ImageConfig<Model> {
     pub(crate) fn plan(
         mut self,
         progress: &mut Progress<'_>,
-        network: impl FnOnce(&Self, ImageShape, usize) -> Result<Architecture, Failure>,
+        network: impl Fn(&Self, ImageShape, usize) -> Result<Architecture, Failure>,
     ) -> Result<Plan, Failure> {
+        self.check_size(&network)?;
         let weights = self.open_weights(None)?;
         let images = ImageSet::read(&self.data, self.training.seed, progress)?;
         let (shape, classes) = (images.train.shape(), images.classes());
@@ -166,6 +167,21 @@ impl<Model: Initialised> ImageConfig<Model> {
             notes,
         }
         .plan()
+    }
+}
+
+impl<Model> ImageConfig<Model> {
+    /// Refuses a size that the network does not take, where one is given, before any picture is read.
+    ///
+    /// - `network`: the one for images of this shape and so many classes
+    pub(crate) fn check_size<N>(
+        &self,
+        network: impl Fn(&Self, ImageShape, usize) -> Result<N, Failure>,
+    ) -> Result<(), Failure> {
+        const CLASSES: usize = 2; // any number
+        let Some(side) = self.data.size else { return Ok(()) };
+        let channels = self.data.channels.unwrap_or(3);
+        network(self, ImageShape { channels, height: side, width: side }, CLASSES).map(drop)
     }
 }
 

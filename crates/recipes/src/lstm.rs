@@ -67,7 +67,6 @@ fn train<B: AutodiffBackend>(
     device: &B::Device,
 ) -> Result<Summary, Failure> {
     let seed = config.training.seed;
-    config.training.choose_arithmetic::<B>(device)?;
 
     // The data: a window of words, and the one that follows it.
     let (corpus, weights) = config.read(start.initial_weights())?;

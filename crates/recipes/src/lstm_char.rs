@@ -87,7 +87,6 @@ fn train<B: AutodiffBackend>(
     device: &B::Device,
 ) -> Result<Summary, Failure> {
     let seed = config.training.seed;
-    config.training.choose_arithmetic::<B>(device)?;
     let carry = config.model.carry_state;
 
     // The data: one stream through the text per row of a batch.

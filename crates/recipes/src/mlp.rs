@@ -75,7 +75,6 @@ fn train<B: AutodiffBackend>(
     // The settings that were left open.
     let config = with_choices_made(config);
     let seed = config.training.seed;
-    config.training.choose_arithmetic::<B>(device)?;
 
     // The data.
     let splits = read(&config)?;

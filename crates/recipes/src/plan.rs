@@ -345,6 +345,9 @@ mod tests {
         assert!(message("cnn", "training.sync_batch_norm=true").contains("has no effect"));
         assert!(message("mlp", "training.sync_batch_norm=true").contains("has no effect"));
         assert!(message("cnn", "data.size=4").contains("images of 4x4 are too small"));
+        // Before any picture is looked for.
+        let nowhere = "data={source=\"image-folder\", path=\"nowhere\", size=4}";
+        assert!(message("cnn", nowhere).contains("images of 4x4 are too small"));
         assert!(message("vgg", "model.weights=none.pth").contains("none.pth"));
         assert!(message("lstm-char", "model.dropout=0.2").contains("it acts between layers"));
         assert!(message("lstm", "data.path=none.txt").contains("none.txt"));

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use backend::device::Device;
+use backend::{Selected, device::Device};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use crate::{
     ExitCode, Failure, Start, Summary, cnn,
-    config::{Check, Problems, SettingsLayer, nearest, resolve},
+    config::{Check, Config, Problems, SettingsLayer, TakesMemory, nearest, resolve},
     image_set::Progress,
     lstm, lstm_char, mlp,
     plan::Plan,
@@ -68,19 +68,24 @@ impl Recipe {
         resolve(SettingsLayer::recipe(self.name, self.toml), layers)
     }
 
-    /// Resolves the layers on top of its settings, opens the device, and trains there.
-    pub(crate) fn train_here<C: DeserializeOwned + Serialize + Check>(
+    /// Resolves the layers on top of its settings, opens the device, and trains there, in the arithmetic that
+    /// they name.
+    pub(crate) fn train_here<Data: TakesMemory, Model, Augment>(
         &self,
         layers: Vec<SettingsLayer>,
         mut start: Start<'_>,
-        train: impl FnOnce(C, Start<'_>, &Device) -> Result<Summary, Failure>,
-    ) -> Result<Summary, Failure> {
-        let config = self.resolve(layers)?;
+        train: impl FnOnce(Config<Data, Model, Augment>, Start<'_>, &Device) -> Result<Summary, Failure>,
+    ) -> Result<Summary, Failure>
+    where
+        Config<Data, Model, Augment>: DeserializeOwned + Serialize + Check,
+    {
+        let config: Config<Data, Model, Augment> = self.resolve(layers)?;
         if start.resumes {
             // Before anything is read that may be other only because of them.
             start.refuse_changed_settings(self, &config)?;
         }
         let device = start.open_device()?;
+        config.apply::<Selected>(&device)?;
         train(config, start, &device)
     }
 
@@ -135,4 +140,16 @@ pub fn find(name: &str) -> Result<&'static Recipe, Failure> {
         };
         Failure::new(ExitCode::Usage, format!("there is no recipe `{name}`"), help)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_recipe_is_named_in_its_own_settings() {
+        for recipe in RECIPES {
+            assert_eq!(recipe.settings()["recipe"], recipe.name);
+        }
+    }
 }

@@ -66,7 +66,7 @@ fn train<B: AutodiffBackend>(
     device: &B::Device,
 ) -> Result<Summary, Failure> {
     let seed = config.training.seed;
-    config.choose_arithmetic::<B>(device)?;
+    config.check_size(|config, images, classes| network(&config.model, images, classes))?;
 
     // The data: how it is read, batched and split.
     let images = TrainingImages::<B>::open(&mut config, &mut start, device)?;

@@ -49,7 +49,6 @@ fn train<B: AutodiffBackend>(
     let (backbone, note) = fitted_backbone(&mut config)?;
     let ImageConfig { data, augment, model: settings, training, .. } = &config;
     let seed = training.seed;
-    config.choose_arithmetic::<B>(device)?;
     let mut images = start.do_first(|progress| ImageSet::read(data, seed, progress))?;
     start.keep_apart(&images.shared)?;
 

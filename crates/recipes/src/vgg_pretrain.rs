@@ -35,7 +35,7 @@ fn train<B: AutodiffBackend>(
     device: &B::Device,
 ) -> Result<Summary, Failure> {
     let seed = config.training.seed;
-    config.choose_arithmetic::<B>(device)?;
+    config.check_size(|_, images, classes| network(images, classes))?;
 
     // The data: how it is read, batched and split.
     let images = TrainingImages::<B>::open(&mut config, &mut start, device)?;

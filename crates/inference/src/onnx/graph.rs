@@ -40,7 +40,7 @@ impl Graph {
 
     /// The finished graph.
     pub(super) fn into_message(self) -> GraphMessage {
-        debug_assert!(self.weights.is_empty(), "left out: {:?}", self.weights.keys());
+        assert!(self.weights.is_empty(), "left out: {:?}", self.weights.keys());
         self.message
     }
 

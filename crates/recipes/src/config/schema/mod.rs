@@ -133,13 +133,48 @@ impl<Data, Model, Augment> Config<Data, Model, Augment> {
     }
 }
 
-impl<Model> ImageConfig<Model> {
-    /// As [`Training::choose_arithmetic`], with advice on memory that includes the images.
-    pub(crate) fn choose_arithmetic<B: Backend>(&self, device: &B::Device) -> Result<(), Failure> {
-        out_of_memory::advise(self.advice_on_memory()); // the first advice counts
-        self.training.choose_arithmetic::<B>(device)
+/// What to train on, where it takes a device's memory.
+pub trait TakesMemory {
+    /// Advice for where memory runs out, with what the data could do.
+    fn advise(&self, advice: String) -> String {
+        advice
+    }
+}
+
+impl TakesMemory for TableData {}
+
+impl TakesMemory for TextData {}
+
+impl TakesMemory for ImageData {
+    fn advise(&self, advice: String) -> String {
+        let advice = format!("{advice}; a smaller `data.size` takes less as well");
+        match self.residency {
+            Residency::Host => advice,
+            Residency::Device | Residency::Auto => format!(
+                "{advice}; pictures may lie in the device's memory as well, and \
+                 `data.residency = \"host\"` leaves them out of it"
+            ),
+        }
+    }
+}
+
+impl<Data: TakesMemory, Model, Augment> Config<Data, Model, Augment> {
+    /// Applies to the process `training.arithmetic`, `training.precision`, and what to do where memory runs out.
+    pub(crate) fn apply<B: Backend>(&self, device: &B::Device) -> Result<(), Failure> {
+        refuse_unsupported::<B>(self.training.precision, device)?;
+        backend::set_arithmetic(self.training.arithmetic);
+        backend::set_precision(self.training.precision);
+        out_of_memory::advise(self.advice_on_memory());
+        Ok(())
     }
 
+    /// What to do where memory runs out before the first step, and with a batch.
+    pub(super) fn advice_on_memory(&self) -> [String; 2] {
+        self.training.advice_on_memory().map(|advice| self.data.advise(advice))
+    }
+}
+
+impl<Model> ImageConfig<Model> {
     /// What the user should know of these settings for such images to train on, a sentence each.
     ///
     /// - `held_out`: how many others there are to validate and to test on
@@ -191,20 +226,5 @@ impl<Model> ImageConfig<Model> {
                 format!("without effect, since pictures are grey: {}", in_vain.join(", "))
             }),
         ]
-    }
-
-    /// As [`Training::advice_on_memory`], with the images.
-    pub(super) fn advice_on_memory(&self) -> [String; 2] {
-        let smaller = |advice| format!("{advice}; a smaller `data.size` takes less as well");
-        let advice = self.training.advice_on_memory().map(smaller);
-        match self.data.residency {
-            Residency::Host => advice,
-            Residency::Device | Residency::Auto => advice.map(|advice| {
-                format!(
-                    "{advice}; pictures may lie in the device's memory as well, and \
-                     `data.residency = \"host\"` leaves them out of it"
-                )
-            }),
-        }
     }
 }

@@ -12,7 +12,6 @@ use crate::{
         check::{Check, Checker},
         or_empty,
     },
-    out_of_memory,
 };
 
 /// The most images or windows that are measured at a time.
@@ -84,15 +83,6 @@ impl Training {
 }
 
 impl Training {
-    /// Applies `training.arithmetic` and `training.precision` to the process.
-    pub(crate) fn choose_arithmetic<B: Backend>(&self, device: &B::Device) -> Result<(), Failure> {
-        refuse_unsupported::<B>(self.precision, device)?;
-        backend::set_arithmetic(self.arithmetic);
-        backend::set_precision(self.precision);
-        out_of_memory::advise(self.advice_on_memory());
-        Ok(())
-    }
-
     /// What to do if the device's memory runs out before the first step, and with a batch.
     pub(super) fn advice_on_memory(&self) -> [String; 2] {
         let estimate = "`recipes plan` estimates the memory of a run";
