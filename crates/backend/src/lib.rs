@@ -45,7 +45,8 @@ mod operations;
 pub mod overrides;
 mod pixels;
 mod precision;
-mod primitive;
+#[doc(hidden)] // for the crates of this workspace
+pub mod primitive;
 mod product;
 mod recorded;
 mod rescale;

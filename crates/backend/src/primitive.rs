@@ -6,23 +6,23 @@ use burn::tensor::{Shape, Tensor, TensorMetadata, TensorPrimitive, ops::FloatTen
 use crate::Backend;
 
 /// The tensor around a primitive of `D` dimensions.
-pub(crate) fn tensor<B: Backend, const D: usize>(primitive: FloatTensor<B>) -> Tensor<B, D> {
+pub fn tensor<B: Backend, const D: usize>(primitive: FloatTensor<B>) -> Tensor<B, D> {
     Tensor::from_primitive(TensorPrimitive::Float(primitive))
 }
 
 /// The reverse of [`tensor`].
-pub(crate) fn primitive<B: Backend, const D: usize>(tensor: Tensor<B, D>) -> FloatTensor<B> {
+pub fn primitive<B: Backend, const D: usize>(tensor: Tensor<B, D>) -> FloatTensor<B> {
     tensor.into_primitive().tensor()
 }
 
 /// The tensor of one dimension around a primitive of any shape.
-pub(crate) fn flat<B: Backend>(primitive: FloatTensor<B>) -> Tensor<B, 1> {
+pub fn flat<B: Backend>(primitive: FloatTensor<B>) -> Tensor<B, 1> {
     let elements = primitive.shape().num_elements();
     tensor(B::float_reshape(primitive, [elements].into()))
 }
 
 /// The reverse of [`flat`].
-pub(crate) fn shaped<B: Backend>(tensor: Tensor<B, 1>, shape: &Shape) -> FloatTensor<B> {
+pub fn shaped<B: Backend>(tensor: Tensor<B, 1>, shape: &Shape) -> FloatTensor<B> {
     B::float_reshape(primitive(tensor), shape.clone())
 }
 

@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, HashMap};
 use backend::{
     Backend, Counts,
     functional::Normalization,
+    primitive::{primitive, tensor},
     random::{Purpose, Random},
 };
 use burn::{
     module::{Module, ModuleMapper, ModuleVisitor, Param, ParamId},
-    tensor::{Tensor, TensorPrimitive, ops::FloatTensor},
+    tensor::{Tensor, ops::FloatTensor},
 };
 
 /// The share of a batch in the running statistics; PyTorch's `momentum`.
@@ -129,7 +130,7 @@ impl<B: Backend> ModuleVisitor<B> for Find<B> {
         let Some((batch, factor)) = self.statistics.remove(&parameter.id) else { return };
         let running = parameter.val();
         let batch = batch.reshape(running.dims());
-        let pair = [running, batch].map(|statistic| statistic.into_primitive().tensor());
+        let pair = [running, batch].map(primitive);
         self.alike.entry(factor.to_bits()).or_default().push((parameter.id, pair));
     }
 }
@@ -139,6 +140,6 @@ struct Replace<B: Backend>(HashMap<ParamId, FloatTensor<B>>);
 impl<B: Backend> ModuleMapper<B> for Replace<B> {
     fn map_float<const D: usize>(&mut self, parameter: Param<Tensor<B, D>>) -> Param<Tensor<B, D>> {
         let Some(moved) = self.0.remove(&parameter.id) else { return parameter };
-        parameter.map(|_| Tensor::from_primitive(TensorPrimitive::Float(moved)))
+        parameter.map(|_| tensor(moved))
     }
 }

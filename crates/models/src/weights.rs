@@ -12,10 +12,13 @@
 
 use std::collections::BTreeMap;
 
-use backend::Backend;
+use backend::{
+    Backend,
+    primitive::{primitive, tensor},
+};
 use burn::{
     module::{Module, ModuleMapper, ModuleVisitor, Param},
-    tensor::{Tensor, TensorData, TensorPrimitive},
+    tensor::{Tensor, TensorData},
 };
 use store::{Hasher, StoredTensor};
 
@@ -281,10 +284,10 @@ impl<B: Backend> ModuleMapper<B> for Replace {
         let stored = if self.path.is_dense_weight(D) { transposed(&stored) } else { stored };
         let (shape, values) = stored.into_parts();
         let new = TensorData::new(values, shape);
-        let new = Tensor::<B, D>::from_data(new, &parameter.lazy_device()).into_primitive();
-        let new = TensorPrimitive::Float(B::laid_out(new.tensor()));
+        let new = Tensor::<B, D>::from_data(new, &parameter.lazy_device());
+        let new = tensor(B::laid_out(primitive(new)));
         let id = parameter.id;
-        parameter.transform_for_load(Tensor::from_primitive(new), id)
+        parameter.transform_for_load(new, id)
     }
 }
 

@@ -61,13 +61,10 @@ fn decay_at(decay: f64, update: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use backend::{Selected, device::Device};
-    use burn::{
-        backend::Autodiff,
-        module::Param,
-        tensor::{Tensor, TensorPrimitive},
-    };
+    use burn::{backend::Autodiff, module::Param, tensor::Tensor};
 
     use super::*;
+    use crate::values::to_host;
 
     #[derive(Module, Debug)]
     struct OneWeight<B: Backend> {
@@ -93,7 +90,6 @@ mod tests {
             average.note(&model, std::slice::from_ref(&parameter), 0.9999, update);
         }
         let average = average.0.remove(0).unwrap();
-        let average = Tensor::<Selected, 1>::from_primitive(TensorPrimitive::Float(average));
-        assert_eq!(average.into_data().to_vec::<f32>().unwrap(), weight);
+        assert_eq!(to_host::<Selected>(average), weight);
     }
 }

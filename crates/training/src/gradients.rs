@@ -2,10 +2,13 @@
 
 use std::time::Instant;
 
-use backend::{AutodiffBackend, Backend, UpdateRule};
+use backend::{
+    AutodiffBackend, Backend, UpdateRule,
+    primitive::{primitive, tensor},
+};
 use burn::{
     module::{Module, ModuleMapper, ModuleVisitor, Param},
-    tensor::{Shape, Tensor, TensorMetadata, TensorPrimitive, ops::FloatTensor},
+    tensor::{Shape, Tensor, TensorMetadata, ops::FloatTensor},
 };
 
 use crate::{
@@ -59,8 +62,7 @@ impl<B: Backend> Gradients<B> {
         if gradients.is_empty() {
             return SquareSums::none();
         }
-        let sums = TensorPrimitive::Float(B::fused_square_sums(gradients));
-        SquareSums { positions, sums: Some(Tensor::from_primitive(sums)) }
+        SquareSums { positions, sums: Some(tensor(B::fused_square_sums(gradients))) }
     }
 
     /// All gradients times `factor` (`[1]`).
@@ -68,8 +70,7 @@ impl<B: Backend> Gradients<B> {
         let (there, gradients): (Vec<bool>, Vec<_>) =
             self.0.into_iter().map(|gradient| (gradient.is_some(), gradient)).unzip();
         let gradients = gradients.into_iter().flatten().collect();
-        let mut rescaled =
-            B::fused_rescale(gradients, factor.into_primitive().tensor()).into_iter();
+        let mut rescaled = B::fused_rescale(gradients, primitive(factor)).into_iter();
         Self(there.into_iter().map(|there| if there { rescaled.next() } else { None }).collect())
     }
 }
@@ -112,7 +113,7 @@ impl<B: Backend> UpdateShare<B> {
     /// parameters, so those without have zeros: all messages must be of one length.
     fn pack(self, parameters: &[Parameter], message: &mut Vec<f32>) {
         let (correct, of) = self.correct.into_parts();
-        let [loss, correct] = [self.loss, correct].map(|sum| sum.into_primitive().tensor());
+        let [loss, correct] = [self.loss, correct].map(primitive);
         let (device, float) = (B::float_device(&loss), loss.dtype());
         let trained = self.gradients.0.into_iter().zip(parameters);
         let (mut tensors, mut there) = (vec![loss, correct], Vec::new());
@@ -137,8 +138,7 @@ impl<B: Backend> UpdateSum<B> {
         let correct = Correct { count: message[1].into(), of: of as u64 };
         let (numbers, there) = message.split_at(message.len() - trained().count());
         let mut summed = message::unpack::<B>(numbers, &shapes, device).into_iter();
-        let loss = summed.next().expect("the loss comes first");
-        let loss = Tensor::from_primitive(TensorPrimitive::Float(loss));
+        let loss = tensor(summed.next().expect("the loss comes first"));
         let mut summed = summed.skip(1).zip(there); // without the correct predictions
         let gradient = |known: &Parameter| {
             if !known.trained {
@@ -199,7 +199,7 @@ struct Collect<A: AutodiffBackend> {
 impl<A: AutodiffBackend> ModuleVisitor<A> for Collect<A> {
     fn visit_float<const D: usize>(&mut self, parameter: &Param<Tensor<A, D>>) {
         let gradient = parameter.val().grad_remove(&mut self.found);
-        self.gradients.push(gradient.map(|gradient| gradient.into_primitive().tensor()));
+        self.gradients.push(gradient.map(primitive));
     }
 }
 
@@ -270,12 +270,12 @@ where
         };
         let (id, weight, mapper) = parameter.consume();
         // `inner` moves the tensor out of the graph: with the losses gone it has no other owner.
-        let weight = weight.inner().into_primitive().tensor();
+        let weight = primitive(weight.inner());
         let first = || first_slots::<A::InnerBackend>(&(self.rule)(position), &weight);
         let slots = slots.take().unwrap_or_else(first);
         self.taken.push((position, backend::Parameter { weight, gradient, slots }));
-        let other = Tensor::from_primitive(TensorPrimitive::Float(self.placeholder.clone()));
-        Param::from_mapped_value(id, Tensor::from_inner(other), mapper)
+        let other = Tensor::from_inner(tensor(self.placeholder.clone()));
+        Param::from_mapped_value(id, other, mapper)
     }
 }
 
@@ -291,7 +291,7 @@ mod tests {
         Parameter { path: String::new(), shape: vec![values], trained, factor: 1.0, decays: true }
     }
 
-    fn tensor(values: &[f32]) -> Tensor<Selected, 1> {
+    fn vector(values: &[f32]) -> Tensor<Selected, 1> {
         Tensor::from_floats(values, &Device::default())
     }
 
@@ -305,11 +305,11 @@ mod tests {
         let parameters = [(true, 2), (false, 5), (true, 1), (true, 3), (true, 1)];
         let parameters = parameters.map(|(trained, values)| parameter(trained, values));
         let message = |gradients: [Option<&[f32]>; 5], loss: f32| {
-            let primitive = |values| tensor(values).into_primitive().tensor();
-            let gradients = Gradients(gradients.map(|gradient| gradient.map(primitive)).into());
+            let gradient = |values| primitive(vector(values));
+            let gradients = Gradients(gradients.map(|values| values.map(gradient)).into());
             let correct = Correct { count: 2.0, of: 3 };
             let correct = CorrectOnDevice::new(correct, &Device::default());
-            let share = UpdateShare { gradients, loss: tensor(&[loss]), correct };
+            let share = UpdateShare { gradients, loss: vector(&[loss]), correct };
             let mut message = vec![9.0];
             share.pack(&parameters, &mut message);
             message

@@ -2,10 +2,13 @@
 
 use std::ops::Range;
 
-use backend::Backend;
+use backend::{
+    Backend,
+    primitive::{flat, primitive, shaped},
+};
 use burn::tensor::{Shape, Tensor, TensorData, TensorMetadata, ops::FloatTensor};
 
-use crate::values::{flat, to_host};
+use crate::values::to_host;
 
 /// How many numbers of small tensors cross to or from the device together: 25 MB, as in PyTorch's
 /// `DistributedDataParallel`. Each crossing waits for the device, and a larger one takes more memory.
@@ -20,7 +23,7 @@ pub(crate) fn pack<B: Backend>(tensors: &[FloatTensor<B>], message: &mut Vec<f32
             [tensor] => tensor.clone(),
             several => {
                 let several = several.iter().cloned().map(flat::<B>).collect();
-                Tensor::cat(several, 0).into_primitive().tensor()
+                primitive(Tensor::cat(several, 0))
             }
         };
         message.extend(to_host::<B>(joined));
@@ -43,8 +46,7 @@ pub(crate) fn unpack<B: Backend>(
         let numbers = Tensor::<B, 1>::from_data(numbers, device);
         let mut start = 0;
         for (shape, length) in shapes[bucket.clone()].iter().zip(&lengths[bucket]) {
-            let tensor = numbers.clone().slice(start..start + length);
-            tensors.push(B::float_reshape(tensor.into_primitive().tensor(), shape.clone()));
+            tensors.push(shaped(numbers.clone().slice(start..start + length), shape));
             start += length;
         }
     }
@@ -72,8 +74,7 @@ fn buckets(lengths: &[usize]) -> Vec<Range<usize>> {
 
 #[cfg(test)]
 mod tests {
-    use backend::{Selected, device::Device};
-    use burn::tensor::TensorPrimitive;
+    use backend::{Selected, device::Device, primitive::tensor};
 
     use super::*;
 
@@ -93,8 +94,7 @@ mod tests {
         let tensors = unpack::<Selected>(&numbers, &shapes, &device);
         let found: Vec<Shape> = tensors.iter().map(TensorMetadata::shape).collect();
         assert_eq!(found, shapes);
-        let third =
-            Tensor::<Selected, 2>::from_primitive(TensorPrimitive::Float(tensors[2].clone()));
+        let third = tensor::<Selected, 2>(tensors[2].clone());
         third.into_data().assert_eq(&TensorData::from([[7.0f32, 8.0, 9.0]]), true);
 
         let mut message = vec![9.0];

@@ -1,9 +1,12 @@
 //! The values of a model's parameters, in the order in which it is visited, read and replaced.
 
-use backend::{AutodiffBackend, Backend};
+use backend::{
+    AutodiffBackend, Backend,
+    primitive::{flat, primitive, shaped, tensor},
+};
 use burn::{
     module::{AutodiffModule, Module, ModuleMapper, ModuleVisitor, Param},
-    tensor::{Shape, Tensor, TensorData, TensorMetadata, TensorPrimitive, ops::FloatTensor},
+    tensor::{Shape, Tensor, TensorData, ops::FloatTensor},
 };
 
 use crate::parameters::Parameter;
@@ -38,12 +41,6 @@ where
     M::from_inner(replaced).map(&mut Train(parameters.iter()))
 }
 
-/// A tensor of any rank as a vector.
-pub(crate) fn flat<B: Backend>(primitive: FloatTensor<B>) -> Tensor<B, 1> {
-    let count = primitive.shape().num_elements();
-    Tensor::from_primitive(TensorPrimitive::Float(B::float_reshape(primitive, [count].into())))
-}
-
 /// The numbers of a tensor of any rank, read from the device.
 pub(crate) fn to_host<B: Backend>(primitive: FloatTensor<B>) -> Vec<f32> {
     let data = flat::<B>(primitive).into_data().convert::<f32>();
@@ -58,14 +55,14 @@ pub(crate) fn from_host<B: Backend>(
 ) -> FloatTensor<B> {
     let count = values.len();
     let flat = Tensor::<B, 1>::from_data(TensorData::new(values, [count]), device);
-    B::float_reshape(flat.into_primitive().tensor(), shape)
+    shaped(flat, &shape)
 }
 
 struct Collect<B: Backend>(Vec<FloatTensor<B>>);
 
 impl<B: Backend> ModuleVisitor<B> for Collect<B> {
     fn visit_float<const D: usize>(&mut self, parameter: &Param<Tensor<B, D>>) {
-        self.0.push(parameter.val().into_primitive().tensor());
+        self.0.push(primitive(parameter.val()));
     }
 }
 
@@ -80,8 +77,7 @@ where
     fn map_float<const D: usize>(&mut self, parameter: Param<Tensor<B, D>>) -> Param<Tensor<B, D>> {
         let Some(Some(value)) = self.0.next() else { return parameter };
         let (id, _, mapper) = parameter.consume();
-        let value = Tensor::from_primitive(TensorPrimitive::Float(value));
-        Param::from_mapped_value(id, value, mapper)
+        Param::from_mapped_value(id, tensor(value), mapper)
     }
 }
 

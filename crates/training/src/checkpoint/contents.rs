@@ -2,10 +2,13 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use backend::{AutodiffBackend, Backend};
+use backend::{
+    AutodiffBackend, Backend,
+    primitive::{primitive, tensor},
+};
 use burn::{
     module::AutodiffModule,
-    tensor::{ElementConversion, Tensor, TensorMetadata, TensorPrimitive, ops::FloatTensor},
+    tensor::{ElementConversion, Tensor, TensorMetadata, ops::FloatTensor},
 };
 use serde::{Deserialize, Serialize};
 use store::{StoredTensor, TensorFile};
@@ -77,7 +80,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
             let [_, width] = rows.dims();
             let counts = self.last_counts;
             let rows = if counts {
-                to_host::<B::InnerBackend>(rows.clone().into_primitive().tensor())
+                to_host::<B::InnerBackend>(primitive(rows.clone()))
             } else {
                 Vec::new()
             };
@@ -439,13 +442,9 @@ fn own_rows<B: Backend>(
         }
     };
     let own = group.share().range(0..all);
-    let rows = float::<B, 2>(loaded::<B>(carried, device));
+    let rows = tensor::<B, 2>(loaded::<B>(carried, device));
     // A process without rows takes any one as a placeholder, as in its batches.
     Ok(rows.narrow(0, own.start.min(all - 1), own.len().max(1)))
-}
-
-fn float<B: Backend, const D: usize>(primitive: FloatTensor<B>) -> Tensor<B, D> {
-    Tensor::from_primitive(TensorPrimitive::Float(primitive))
 }
 
 fn stored<B: Backend>(primitive: FloatTensor<B>) -> StoredTensor {
