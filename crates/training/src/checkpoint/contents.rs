@@ -173,10 +173,11 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
         }
         if config.ema.is_some() {
             let of = |parameter: &Parameter| {
-                parameter
+                let average = parameter
                     .trained
-                    .then(|| one::<B::InnerBackend>(&mut average, parameter, &device))
-                    .transpose()
+                    .then(|| one::<B::InnerBackend>(&mut average, parameter, &device));
+                // As the weights, of which each update would otherwise copy those of convolutions.
+                Ok(average.transpose()?.map(B::InnerBackend::laid_out))
             };
             self.average.0 = parameters.iter().map(of).collect::<Result<_, String>>()?;
         }
