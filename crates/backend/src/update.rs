@@ -38,13 +38,20 @@ pub enum UpdateRule {
 }
 
 impl UpdateRule {
+    /// What the optimizer keeps for a parameter: tensors of its shape, by name.
+    pub fn slot_names(&self) -> &'static [&'static str] {
+        match self {
+            Self::Adam(_) => &["first_moment", "second_moment"],
+            Self::Sgd(step) if step.has_velocity() => &["velocity"],
+            Self::Sgd(_) => &[],
+            Self::RmsProp(step) if step.has_velocity() => &["square_mean", "velocity"],
+            Self::RmsProp(_) => &["square_mean"],
+        }
+    }
+
     /// How many tensors the optimizer keeps for a parameter.
     pub fn slots(&self) -> usize {
-        match self {
-            Self::Adam(_) => 2,
-            Self::Sgd(step) => usize::from(step.has_velocity()),
-            Self::RmsProp(step) => 1 + usize::from(step.has_velocity()),
-        }
+        self.slot_names().len()
     }
 
     /// The rule for a parameter whose learning rate is `factor` times the others', with or without

@@ -73,16 +73,7 @@ impl OptimizerConfig {
 
     /// What is kept between updates for each parameter: tensors of its shape, by name.
     pub fn slot_names(&self) -> &'static [&'static str] {
-        let moves = self.momentum > 0.0;
-        match self.kind {
-            OptimizerKind::Adam | OptimizerKind::AdamW | OptimizerKind::NAdam => {
-                &["first_moment", "second_moment"]
-            }
-            OptimizerKind::Sgd if !moves => &[],
-            OptimizerKind::Sgd => &["velocity"],
-            OptimizerKind::RmsProp if !moves => &["square_mean"],
-            OptimizerKind::RmsProp => &["square_mean", "velocity"],
-        }
+        self.rule(self.learning_rate, &UpdatesOf::default()).slot_names()
     }
 
     /// The rule of the last of a parameter's updates.

@@ -107,12 +107,12 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
         let by_path = |model: &M::InnerModule| {
             parameters.iter().zip(values(model)).map(|(p, value)| (p.path.clone(), store(value)))
         };
-        let slots = parameters.iter().zip(&self.slots).flat_map(|(parameter, slot)| {
-            let tensors = slot.iter().flatten();
-            names
-                .iter()
-                .zip(tensors)
-                .map(|(name, tensor)| (format!("{}.{name}", parameter.path), store(tensor.clone())))
+        let slots = parameters.iter().zip(&self.slots);
+        let slots = slots.filter_map(|(parameter, slots)| Some((&parameter.path, slots.as_ref()?)));
+        let slots = slots.flat_map(|(path, slots)| {
+            assert_eq!(slots.len(), names.len(), "the optimizer's tensors for `{path}`");
+            let named = names.iter().zip(slots);
+            named.map(move |(name, slot)| (format!("{path}.{name}"), store(slot.clone())))
         });
         let averages = parameters.iter().zip(&self.average.0).filter_map(|(parameter, average)| {
             Some((parameter.path.clone(), store(average.clone()?)))
