@@ -67,17 +67,19 @@ pub trait Backend: burn::tensor::backend::Backend {
         square_sums::composed::<Self>(values)
     }
 
-    /// The sum of an update's squares, and whether the update is finite.
+    /// The factor that clips an update's gradients, and whether the update is finite.
     ///
     /// - `square_sums`: `[tensors]`, of [`fused_square_sums`](Self::fused_square_sums); the others `[1]`
-    /// - returns: the sum of `square_sums`, and 1 where that or `loss` is infinite or NaN, else `diverged`:
-    ///   `[1]` each
+    /// - `largest_norm`: that of all gradients together, if it is limited
+    /// - returns: the factor that limits the norm, at most 1, and 1 where the sum of `square_sums` or `loss` is
+    ///   infinite or NaN, else `diverged`: `[1]` each
     fn fused_divergence(
         square_sums: FloatTensor<Self>,
         loss: FloatTensor<Self>,
         diverged: FloatTensor<Self>,
+        largest_norm: Option<f64>,
     ) -> [FloatTensor<Self>; 2] {
-        divergence::composed::<Self>(square_sums, loss, diverged)
+        divergence::composed::<Self>(square_sums, loss, diverged, largest_norm)
     }
 
     /// The values (any shape); where gradients are recorded, theirs is divided by `divisor`.

@@ -2,10 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use backend::{AutodiffBackend, Part, functional::sum};
+use backend::{
+    AutodiffBackend, Backend, Part,
+    functional::sum,
+    primitive::{primitive, tensor},
+};
 use burn::{
     module::AutodiffModule,
-    tensor::{ElementConversion, Tensor, TensorPrimitive},
+    tensor::{ElementConversion, Tensor},
 };
 use serde::{Deserialize, Serialize};
 
@@ -203,8 +207,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
         self.last_counts = part.samples > 0;
         let losses = if self.last_counts { losses } else { losses * 0.0 };
         let seen = sum(losses.clone().inner());
-        let losses = B::gradient_divided(losses.into_primitive().tensor(), part.of);
-        let losses = Tensor::from_primitive(TensorPrimitive::Float(losses));
+        let losses = tensor(B::gradient_divided(primitive(losses), part.of));
         let losses = match &self.loss_scale {
             None => losses,
             Some(scale) => losses * Tensor::from_inner(scale.factor.clone()),
@@ -262,11 +265,11 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
             true => self.squares.total_in_order(),
             false => self.squares.of_each(),
         };
-        let [squares, skips] =
-            self.note_whether_finite(squares.unwrap_or_else(|| self.zero.clone()));
+        let squares = squares.unwrap_or_else(|| self.zero.clone());
+        let [factor, skips] = self.note_whether_finite(squares, config.clip_norm);
         let gradients = match config.clip_norm {
             None => gradients,
-            Some(largest) => gradients.rescaled(clip_factor(squares, largest)),
+            Some(_) => gradients.rescaled(factor),
         };
 
         let record = &self.record;
@@ -277,31 +280,36 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
             rule.of(known.factor, known.decays)
         };
         let model = self.model.take().expect("the model is put back by whatever takes it");
-        let skips = skips.into_primitive().tensor();
-        let model = update(model, gradients, &mut self.slots, skips, rule);
+        let model = update(model, gradients, &mut self.slots, primitive(skips), rule);
         if let Some(decay) = config.ema {
             self.average.note(&model, parameters, decay, update_number);
         }
         self.model = Some(model);
     }
 
-    /// Notes whether an update with these sums of squares is finite; returns the total, and whether to
-    /// skip the update, zero if not: `[1]` each.
+    /// Notes whether an update with these sums of squares is finite; returns the factor that limits the norm of
+    /// its gradients to `clip_norm`, and whether to skip the update, zero if not: `[1]` each.
     fn note_whether_finite(
         &mut self,
         square_sums: Tensor<B::InnerBackend, 1>,
+        clip_norm: Option<f64>,
     ) -> [Tensor<B::InnerBackend, 1>; 2] {
+        let judged = |square_sums, loss, diverged, clip_norm| {
+            let [square_sums, loss, diverged] = [square_sums, loss, diverged].map(primitive);
+            B::InnerBackend::fused_divergence(square_sums, loss, diverged, clip_norm).map(tensor)
+        };
         let loss = self.update_loss.clone();
         let Some(scale) = &mut self.loss_scale else {
-            let [squares, diverged] = judged(square_sums, loss, self.diverged.clone());
+            let [factor, diverged] = judged(square_sums, loss, self.diverged.clone(), clip_norm);
             self.diverged = diverged.clone();
-            return [squares, diverged];
+            return [factor, diverged];
         };
         // Scaled gradients may overflow; a loss, which is not scaled, may not.
-        let [squares, overflowed] = judged(square_sums, self.zero.clone(), self.zero.clone());
-        let [_, lost] = judged(self.zero.clone(), loss, scale.note(overflowed.clone()));
+        let zero = || self.zero.clone();
+        let [factor, overflowed] = judged(square_sums, zero(), zero(), clip_norm);
+        let [_, lost] = judged(zero(), loss, scale.note(overflowed.clone()), None);
         self.diverged = self.diverged.clone().max_pair(lost);
-        [squares, self.diverged.clone().max_pair(overflowed)]
+        [factor, self.diverged.clone().max_pair(overflowed)]
     }
 
     /// Where the model is.
@@ -425,45 +433,9 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> State<B, M> {
     }
 }
 
-/// See [`Backend::fused_divergence`](backend::Backend::fused_divergence).
-fn judged<B: backend::Backend>(
-    square_sums: Tensor<B, 1>,
-    loss: Tensor<B, 1>,
-    diverged: Tensor<B, 1>,
-) -> [Tensor<B, 1>; 2] {
-    let [square_sums, loss, diverged] =
-        [square_sums, loss, diverged].map(|tensor| tensor.into_primitive().tensor());
-    B::fused_divergence(square_sums, loss, diverged)
-        .map(|found| Tensor::from_primitive(TensorPrimitive::Float(found)))
-}
-
-/// The factor for gradients with this sum of squares (`[1]`) that limits their norm to `largest`; with the
-/// arithmetic of PyTorch's `clip_grad_norm_`.
-fn clip_factor<B: backend::Backend>(squares: Tensor<B, 1>, largest: f64) -> Tensor<B, 1> {
-    // Not with `recip`, of which ndarray computes only twelve bits.
-    (squares.ones_like() * largest / (squares.sqrt() + 1e-6)).clamp_max(1.0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// As by PyTorch's `clip_grad_norm_`, also where they are near zero.
-    #[test]
-    fn gradients_are_scaled_down_to_the_largest_norm_and_never_up() {
-        let factor = |norm: f32, largest| {
-            let squares = Tensor::<backend::Selected, 1>::from_floats(
-                [norm * norm],
-                &backend::device::Device::default(),
-            );
-            clip_factor(squares, largest).into_scalar()
-        };
-        let close = |found: f32, expected: f32| assert!((found - expected).abs() < 1e-6, "{found}");
-        close(factor(4.0, 1.0), 0.25);
-        close(factor(4.0, 5.0), 1.0);
-        close(factor(1e-6, 1e-7), 0.05);
-        close(factor(0.0, 1e-7), 0.1);
-    }
 
     #[test]
     fn an_interval_leaves_out_no_seconds_from_before_it_began() {

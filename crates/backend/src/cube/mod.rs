@@ -146,11 +146,12 @@ where
         square_sums: FloatTensor<Self>,
         loss: FloatTensor<Self>,
         diverged: FloatTensor<Self>,
+        largest_norm: Option<f64>,
     ) -> [FloatTensor<Self>; 2] {
         if !taken([&square_sums, &loss, &diverged]) {
-            return crate::divergence::composed::<Self>(square_sums, loss, diverged);
+            return crate::divergence::composed::<Self>(square_sums, loss, diverged, largest_norm);
         }
-        divergence::judged([square_sums, loss, diverged])
+        divergence::judged([square_sums, loss, diverged], largest_norm)
     }
 
     fn laid_out(values: FloatTensor<Self>) -> FloatTensor<Self> {
