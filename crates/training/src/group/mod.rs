@@ -74,8 +74,8 @@ struct State {
     lost: Cell<Option<Lost>>,
     /// What ends measuring early.
     interrupt: RefCell<Stop>,
-    /// What is sent and what is received, kept from sum to sum.
-    buffers: RefCell<[Vec<f32>; 2]>,
+    /// What is received, kept from sum to sum.
+    received: RefCell<Vec<f32>>,
 }
 
 /// The process that failed, and the exit code that it ends with.
@@ -273,27 +273,26 @@ impl Group {
     /// # Errors
     ///
     /// As [`barrier`](Self::barrier).
-    pub(crate) fn all_reduce(&self, values: &mut [f32]) -> Result<(), GroupError> {
-        if values.is_empty() {
+    pub(crate) fn all_reduce(&self, values: &mut Vec<f32>) -> Result<(), GroupError> {
+        let (count, of) = (values.len(), self.share().of);
+        if count == 0 {
             return Ok(());
         }
-        let of = self.share().of;
         self.together(|processes| {
-            let [pieces, received] = &mut *self.state.buffers.borrow_mut();
-            let length = values.len().div_ceil(of);
-            pieces.clear();
-            pieces.extend_from_slice(values);
-            pieces.resize(length * of, 0.0);
-            received.resize(length * of, 0.0);
-            processes.exchange(pieces, received);
+            let received = &mut *self.state.received.borrow_mut();
+            let length = count.div_ceil(of);
+            for pieces in [&mut *values, received] {
+                pieces.resize(length * of, 0.0);
+            }
+            processes.exchange(values, received);
             let (sum, others) = received.split_at_mut(length);
             for other in others.chunks_exact(length) {
                 for (sum, value) in sum.iter_mut().zip(other) {
                     *sum += value;
                 }
             }
-            processes.join(sum, pieces);
-            values.copy_from_slice(&pieces[..values.len()]);
+            processes.join(sum, values);
+            values.truncate(count);
         })
     }
 
