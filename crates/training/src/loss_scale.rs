@@ -31,7 +31,12 @@ impl<B: Backend> LossScale<B> {
 
     /// The current values, for [`restored`](Self::restored); waits for the device.
     pub(crate) fn values(&self) -> [f64; 2] {
-        [&self.factor, &self.updates].map(|value| value.clone().into_scalar().elem())
+        [self.factor(), self.updates.clone().into_scalar().elem()]
+    }
+
+    /// The current factor; waits for the device.
+    pub(crate) fn factor(&self) -> f64 {
+        self.factor.clone().into_scalar().elem()
     }
 
     pub(crate) fn restored(values: [f64; 2], device: &B::Device) -> Self {

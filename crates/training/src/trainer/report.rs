@@ -7,6 +7,7 @@ use burn::module::AutodiffModule;
 
 use crate::{
     EndStatus, EpochReport, Event, Metrics, StepReport, TrainError, Trainer,
+    loss_scale::LossScale,
     parameters::{not_finite, sums},
     progress::{Interval, PhaseTimes},
     state::NotFinite,
@@ -178,7 +179,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
     /// Reports what was read of the steps since the last report.
     fn report_interval(&mut self) -> Result<(), TrainError> {
         let gradient_norm = self.state.gradient_norm();
-        let loss_scale = self.state.loss_scale.as_ref().map(|scale| scale.values()[0]);
+        let loss_scale = self.state.loss_scale.as_ref().map(LossScale::factor);
         let now = self.clock.seconds();
         let record = &mut self.state.record;
         let interval = std::mem::replace(&mut record.interval, Interval::from(now));
@@ -241,19 +242,19 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         self.tell(&Event::Warning { message })
     }
 
-    /// Warns after the first epoch of running statistics that are those from before it.
+    /// Warns after the first epoch if all running statistics are those from before it. A few may be, such as
+    /// those of a layer that no batch reached.
     pub(super) fn warn_of_unmoved_statistics(&mut self) -> Result<(), TrainError> {
         if self.statistics.is_empty() || self.step_number() == self.began_at {
             return Ok(());
         }
         let before = std::mem::take(&mut self.statistics);
         let now = sums(self.state.model(), |position| before.contains_key(&position));
-        let Some((&position, _)) = before.iter().find(|&(place, sum)| now[place] == *sum) else {
-            return Ok(());
-        };
+        let first = before.first_key_value().filter(|_| now == before);
+        let Some((&position, _)) = first else { return Ok(()) };
         let message = format!(
-            "`{}` is what it was before the epoch, and validation normalises by it: after each step call \
-             `trainer.map_model(|model| pass.update_statistics(model))`",
+            "`{}` is what it was before the epoch, as are all running statistics, and validation normalises by \
+             them: after each step call `trainer.map_model(|model| pass.update_statistics(model))`",
             self.parameters[position].path
         );
         self.tell(&Event::Warning { message })

@@ -30,9 +30,9 @@ struct Network<B: Backend> {
 }
 
 #[derive(Module, Debug)]
-struct LastLayer<B: Backend> {
+struct LastLayers<B: Backend> {
     weight: Param<Tensor<B, 2>>,
-    second: Normalized<B>,
+    layers: Vec<Normalized<B>>,
 }
 
 impl<B: Backend> Normalized<B> {
@@ -267,28 +267,35 @@ fn a_group_that_decides_on_no_parameter_is_refused() {
 #[test]
 fn running_statistics_that_do_not_move_are_reported() {
     let device = Device::default();
-    for (moves, frozen, told) in [(true, false, 0), (false, false, 1), (false, true, 0)] {
+    for (moved, frozen, told) in [(2, false, 0), (1, false, 0), (0, false, 1), (0, true, 0)] {
         let mut recorder = Recorder::default();
-        let mut second = Normalized::ones(&device);
-        if frozen {
-            second = second.no_grad();
-        }
+        let layer = || {
+            let layer = Normalized::ones(&device);
+            if frozen { layer.no_grad() } else { layer }
+        };
         let settings = TrainerConfig { epochs: 2, ..settings(OptimizerKind::Sgd) };
-        let model = LastLayer::<Recorded> { weight: Normalized::ones(&device).weight, second };
+        let weight = Normalized::ones(&device).weight;
+        let model = LastLayers::<Recorded> { weight, layers: vec![layer(), layer()] };
         let mut trainer =
             Trainer::new(model, settings, &device, &mut recorder, Stop::default()).unwrap();
         while let Some(epoch) = trainer.next_epoch() {
             for _ in epoch.batches(0..3) {
                 let weights = trainer.model().weight.val().flatten::<1>(0, 1);
                 trainer.step(weights.sum(), Part::whole(1)).unwrap();
-                if moves {
-                    trainer.map_model(|model| model.map(&mut Statistics(2.0)));
-                }
+                trainer.map_model(|mut model| {
+                    let layers = model.layers.into_iter().enumerate();
+                    let move_some = |(index, layer): (usize, Normalized<Recorded>)| match index {
+                        _ if index < moved => layer.map(&mut Statistics(2.0)),
+                        _ => layer,
+                    };
+                    model.layers = layers.map(move_some).collect();
+                    model
+                });
             }
             trainer.end_epoch(|_| None).unwrap();
         }
         drop(trainer);
-        let is_told = |event: &&Event| matches!(event, Event::Warning { message } if message.starts_with("`second.running_mean` is what it was") && message.contains("`trainer.map_model("));
-        assert_eq!(recorder.0.iter().filter(is_told).count(), told, "{moves} {frozen}");
+        let is_told = |event: &&Event| matches!(event, Event::Warning { message } if message.starts_with("`layers.0.running_mean` is what it was") && message.contains("`trainer.map_model("));
+        assert_eq!(recorder.0.iter().filter(is_told).count(), told, "{moved} {frozen}");
     }
 }
