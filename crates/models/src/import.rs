@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     fs::File,
-    io::{self, BufReader, Read, Seek, SeekFrom},
+    io::{BufReader, Read, Seek},
     path::{Path, PathBuf},
 };
 
@@ -71,8 +71,10 @@ fn read_file(path: &Path, wanted: impl Fn(&str) -> bool) -> Result<TensorFile, F
         [] => return Err(Fault::Truncated("it is empty".to_owned())),
         // First, since the length at the start of a header may look like the start of a checkpoint, none of
         // which has a brace there.
-        [header @ .., b'{'] if header.len() == 8 => {
-            return safetensors(path, header, length, wanted);
+        [size @ .., b'{'] if size.len() == 8 => {
+            let mut bytes = Vec::new();
+            file.read_to_end(&mut bytes).map_err(Fault::Io)?;
+            return safetensors(path, &bytes, wanted);
         }
         _ => {}
     }
@@ -83,28 +85,27 @@ fn read_file(path: &Path, wanted: impl Fn(&str) -> bool) -> Result<TensorFile, F
 
 fn safetensors(
     path: &Path,
-    header: &[u8],
-    length: u64,
+    bytes: &[u8],
     wanted: impl Fn(&str) -> bool,
 ) -> Result<TensorFile, Fault> {
-    let size = header.iter().rev().fold(0u64, |size, &byte| (size << 8) | u64::from(byte));
-    if size.checked_add(8).is_none_or(|end| end > length) {
-        return Err(Fault::Truncated("it ends in its header".to_owned()));
-    }
-    let names = names(path, size).map_err(Fault::Io)?;
-    let prefix = prefix_of_wrappers(|| names.iter().map(String::as_str));
+    let header =
+        header(bytes).ok_or_else(|| Fault::Truncated("it ends in its header".to_owned()))?;
+    // Of a damaged one there are no names; it is refused below.
+    let entries: BTreeMap<String, IgnoredAny> = serde_json::from_slice(header).unwrap_or_default();
+    let names = || entries.keys().map(String::as_str).filter(|&name| name != "__metadata__");
+    let prefix = prefix_of_wrappers(names);
     let bare = |name: &str| name.strip_prefix(&prefix).unwrap_or(name).to_owned();
     let counter = |name: &str| name.ends_with("num_batches_tracked"); // integers that nothing needs
-    let read = TensorFile::read_where(path, |name| wanted(&bare(name)) && !counter(name));
-    let file = read.map_err(|error| match error {
-        StoreError::Io { reason, .. } => Fault::Io(reason),
-        StoreError::Truncated { .. } => {
-            Fault::Truncated("its tensors are not all there".to_owned())
-        }
-        StoreError::Unsupported { reason, .. } => Fault::Unsupported(reason),
-        StoreError::Format { reason, .. } => Fault::Damaged(reason),
-        error => Fault::Damaged(error.to_string()),
-    })?;
+    let is_wanted = |name: &str| wanted(&bare(name)) && !counter(name);
+    let file =
+        TensorFile::from_bytes_where(bytes, path, is_wanted).map_err(|error| match error {
+            StoreError::Truncated { .. } => {
+                Fault::Truncated("its tensors are not all there".to_owned())
+            }
+            StoreError::Unsupported { reason, .. } => Fault::Unsupported(reason),
+            StoreError::Format { reason, .. } => Fault::Damaged(reason),
+            error => Fault::Damaged(error.to_string()),
+        })?;
     if file.is_of_checkpoint() {
         return Err(Fault::Checkpoint);
     }
@@ -112,14 +113,10 @@ fn safetensors(
     Ok(TensorFile { tensors, ..file })
 }
 
-/// The names in the header of a safetensors file, of so many bytes; none where it is damaged.
-fn names(path: &Path, size: u64) -> io::Result<Vec<String>> {
-    let mut file = File::open(path)?;
-    file.seek(SeekFrom::Start(8))?;
-    let mut header = Vec::new();
-    file.take(size).read_to_end(&mut header)?;
-    let entries: BTreeMap<String, IgnoredAny> = serde_json::from_slice(&header).unwrap_or_default();
-    Ok(entries.into_keys().filter(|name| name != "__metadata__").collect())
+/// The header of a safetensors file, before which its size stands; none where the file is shorter.
+fn header(bytes: &[u8]) -> Option<&[u8]> {
+    let (size, rest) = bytes.split_first_chunk()?;
+    rest.get(..usize::try_from(u64::from_le_bytes(*size)).ok()?)
 }
 
 /// What `DataParallel`, `DistributedDataParallel` and `torch.compile` put before all names.

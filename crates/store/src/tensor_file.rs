@@ -109,7 +109,7 @@ impl TensorFile {
     ) -> Result<Self, StoreError> {
         let path = path.as_ref();
         let bytes = fs::read(path).map_err(StoreError::io("read", path))?;
-        parse(&bytes, path, wanted)
+        Self::from_bytes_where(&bytes, path, wanted)
     }
 
     /// Writes the file, whole or not at all. The same content gives the same bytes.
@@ -159,7 +159,51 @@ impl TensorFile {
     ///
     /// Where they are damaged, or hold numbers of another type.
     pub fn from_bytes(bytes: &[u8], path: &Path) -> Result<Self, StoreError> {
-        parse(bytes, path, |_| true)
+        Self::from_bytes_where(bytes, path, |_| true)
+    }
+
+    /// As [`TensorFile::from_bytes`], but only the tensors whose names are `wanted`; the others may hold
+    /// numbers of any type.
+    ///
+    /// # Errors
+    ///
+    /// As [`TensorFile::from_bytes`].
+    pub fn from_bytes_where(
+        bytes: &[u8],
+        path: &Path,
+        wanted: impl Fn(&str) -> bool,
+    ) -> Result<Self, StoreError> {
+        let format = |reason: String| StoreError::Format { path: path.to_owned(), reason };
+        let flaw = |error| match error {
+            SafeTensorError::MetadataIncompleteBuffer if has_trailing_bytes(bytes) => {
+                format("there are bytes after its last tensor".to_owned())
+            }
+            SafeTensorError::MetadataIncompleteBuffer => {
+                StoreError::Truncated { path: path.to_owned() }
+            }
+            error => format(error.to_string()),
+        };
+        let (_, header) = SafeTensors::read_metadata(bytes).map_err(flaw)?;
+        let metadata = match header.metadata().as_ref().and_then(|keys| keys.get(METADATA_KEY)) {
+            None => serde_json::Value::Null,
+            Some(text) => {
+                serde_json::from_str(text).map_err(|error| format(format!("metadata: {error}")))?
+            }
+        };
+        let file = SafeTensors::deserialize(bytes).map_err(flaw)?;
+        let tensors = file
+            .iter()
+            .filter(|(name, _)| wanted(name) && !is_scale(name, &file))
+            .map(|(name, view)| {
+                let values = decode(name, &view, &file).ok_or_else(|| {
+                    let reason = format!("`{name}` has numbers of type {:?}", view.dtype());
+                    StoreError::Unsupported { path: path.to_owned(), reason }
+                })?;
+                let tensor = StoredTensor { shape: view.shape().to_vec(), values };
+                Ok((name.to_owned(), tensor))
+            })
+            .collect::<Result<_, StoreError>>()?;
+        Ok(Self { tensors, metadata })
     }
 }
 
@@ -171,45 +215,6 @@ fn serialize<N: AsRef<str> + Ord + fmt::Display, T: View>(
     let metadata = HashMap::from([(METADATA_KEY.to_owned(), metadata.to_string())]);
     safetensors::serialize(tensors, Some(metadata))
         .map_err(|error| StoreError::Format { path: path.to_owned(), reason: error.to_string() })
-}
-
-/// Parses the bytes of a file, which errors call `path`.
-fn parse(
-    bytes: &[u8],
-    path: &Path,
-    wanted: impl Fn(&str) -> bool,
-) -> Result<TensorFile, StoreError> {
-    let format = |reason: String| StoreError::Format { path: path.to_owned(), reason };
-    let flaw = |error| match error {
-        SafeTensorError::MetadataIncompleteBuffer if has_trailing_bytes(bytes) => {
-            format("there are bytes after its last tensor".to_owned())
-        }
-        SafeTensorError::MetadataIncompleteBuffer => {
-            StoreError::Truncated { path: path.to_owned() }
-        }
-        error => format(error.to_string()),
-    };
-    let (_, header) = SafeTensors::read_metadata(bytes).map_err(flaw)?;
-    let metadata = match header.metadata().as_ref().and_then(|keys| keys.get(METADATA_KEY)) {
-        None => serde_json::Value::Null,
-        Some(text) => {
-            serde_json::from_str(text).map_err(|error| format(format!("metadata: {error}")))?
-        }
-    };
-    let file = SafeTensors::deserialize(bytes).map_err(flaw)?;
-    let tensors = file
-        .iter()
-        .filter(|(name, _)| wanted(name) && !is_scale(name, &file))
-        .map(|(name, view)| {
-            let values = decode(name, &view, &file).ok_or_else(|| {
-                let reason = format!("`{name}` has numbers of type {:?}", view.dtype());
-                StoreError::Unsupported { path: path.to_owned(), reason }
-            })?;
-            let tensor = StoredTensor { shape: view.shape().to_vec(), values };
-            Ok((name.to_owned(), tensor))
-        })
-        .collect::<Result<_, StoreError>>()?;
-    Ok(TensorFile { tensors, metadata })
 }
 
 /// Whether bytes follow the last tensor that the header names.
