@@ -16,7 +16,7 @@ use models::{
     TextReaderConfig, VggClassifierConfig, VggConfig,
 };
 use serde_json::{Value, json};
-use store::{StoredTensor, TensorFile};
+use store::{NumberType, StoredTensor, TensorFile};
 
 fn described(
     architecture: Architecture,
@@ -181,6 +181,19 @@ fn a_file_that_contradicts_itself_is_refused() {
     let other = serde_json::to_value(other).unwrap();
     let error = read(table(), "/preprocessing", other).unwrap_err().to_string();
     assert!(error.ends_with("its network does not read images"), "{error}");
+}
+
+#[test]
+fn a_weight_beyond_f16_is_in_no_onnx_file_of_f16() {
+    let mut file = image();
+    let weight = file.tensors.get_mut("conv1.weight").unwrap();
+    let mut values = weight.values().to_vec();
+    values[3] = 1e5;
+    *weight = StoredTensor::new(weight.shape().to_vec(), values).unwrap();
+    let model = whole(file);
+    model.to_onnx(NumberType::F32).unwrap();
+    let error = model.to_onnx(NumberType::F16).unwrap_err();
+    assert_eq!(error.to_string(), "`conv1.weight` has a number beyond the range of f16");
 }
 
 /// What this version does not know of might change what is predicted.

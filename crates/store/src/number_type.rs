@@ -33,39 +33,30 @@ pub struct Narrow {
     pub scale: Option<StoredTensor>,
 }
 
-impl NumberType {
-    /// Whether a tensor can be stored in this type.
+impl StoredTensor {
+    /// The tensor, which errors call `name`, with numbers of another type.
     ///
     /// # Errors
     ///
     /// Where one of its numbers is beyond the range of f16, or is not finite for i8.
-    pub fn check(self, name: &str, tensor: &StoredTensor) -> Result<(), StoreError> {
-        let fits = |&value: &f32| match self {
-            Self::F32 => true,
-            Self::F16 => half::f16::from_f32(value).is_finite() || !value.is_finite(),
-            Self::I8 => value.is_finite(),
-        };
-        if tensor.values().iter().all(fits) {
-            return Ok(());
-        }
-        Err(StoreError::Range { tensor: name.to_owned(), numbers: self })
-    }
-}
-
-impl StoredTensor {
-    /// The tensor with numbers of another type.
-    ///
-    /// # Panics
-    ///
-    /// If that [cannot hold them](NumberType::check).
-    pub fn narrowed(&self, numbers: NumberType) -> Narrow {
-        assert!(numbers.check("", self).is_ok(), "the numbers are in the range of {numbers}");
+    pub fn narrowed(&self, name: &str, numbers: NumberType) -> Result<Narrow, StoreError> {
         let (shape, values) = (self.shape(), self.values());
+        let beyond = || StoreError::Range { tensor: name.to_owned(), numbers };
+        if numbers == NumberType::I8 && values.iter().any(|value| !value.is_finite()) {
+            return Err(beyond());
+        }
         let whole = |numbers, bytes| Narrow { numbers, shape: shape.to_vec(), bytes, scale: None };
-        match (numbers, scaled_dimension(shape)) {
+        Ok(match (numbers, scaled_dimension(shape)) {
             (NumberType::F16, _) => {
-                let halves = values.iter().map(|&value| half::f16::from_f32(value));
-                whole(numbers, halves.flat_map(half::f16::to_le_bytes).collect())
+                let mut bytes = Vec::with_capacity(values.len() * size_of::<half::f16>());
+                for &value in values {
+                    let half = half::f16::from_f32(value);
+                    if half.is_infinite() && value.is_finite() {
+                        return Err(beyond());
+                    }
+                    bytes.extend(half.to_le_bytes());
+                }
+                whole(numbers, bytes)
             }
             (NumberType::I8, Some(dimension)) => {
                 let row = shape[dimension + 1..].iter().product();
@@ -83,7 +74,7 @@ impl StoredTensor {
                 let bytes = values.iter().flat_map(|value| value.to_le_bytes()).collect();
                 whole(NumberType::F32, bytes)
             }
-        }
+        })
     }
 }
 

@@ -143,10 +143,11 @@ impl TensorFile {
         }
         let mut tensors = Vec::new();
         for (name, tensor) in &self.tensors {
-            numbers.check(name, tensor)?;
-            let mut narrow = tensor.narrowed(numbers);
+            let mut narrow = tensor.narrowed(name, numbers)?;
             if let Some(scale) = narrow.scale.take() {
-                tensors.push((format!("{name}{SCALE}"), scale.narrowed(NumberType::F32)));
+                let name = format!("{name}{SCALE}");
+                let scale = scale.narrowed(&name, NumberType::F32)?;
+                tensors.push((name, scale));
             }
             tensors.push((name.clone(), narrow));
         }
@@ -429,7 +430,7 @@ mod tests {
         let refused = TensorFile::from_bytes(&bytes, "file".as_ref()).unwrap_err();
         assert!(refused.to_string().contains("`a`"), "{refused}");
         let empty = StoredTensor::new(shape.to_vec(), Vec::new()).unwrap();
-        assert!(empty.narrowed(NumberType::I8).scale.is_none());
+        assert!(empty.narrowed("empty", NumberType::I8).unwrap().scale.is_none());
     }
 
     #[test]

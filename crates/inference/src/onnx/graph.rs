@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use store::{Narrow, NumberType, StoredTensor};
+use store::{Narrow, NumberType, StoreError, StoredTensor};
 
 use super::messages::{
     Attribute, AttributeKind, Dimension, ElementType, GraphMessage, Node, TensorMessage,
@@ -17,6 +17,8 @@ pub(super) struct Graph {
     weights: BTreeMap<String, StoredTensor>,
     /// The type in which they are stored.
     numbers: NumberType,
+    /// Why the first of them that cannot be, cannot.
+    refused: Option<StoreError>,
     message: GraphMessage,
 }
 
@@ -35,13 +37,17 @@ impl Graph {
         numbers: NumberType,
     ) -> Self {
         let message = GraphMessage { name: name.to_owned(), ..GraphMessage::default() };
-        Self { weights, numbers, message }
+        Self { weights, numbers, refused: None, message }
     }
 
     /// The finished graph.
-    pub(super) fn into_message(self) -> GraphMessage {
+    ///
+    /// # Errors
+    ///
+    /// Where a constant is beyond the range of the numbers.
+    pub(super) fn into_message(self) -> Result<GraphMessage, StoreError> {
         assert!(self.weights.is_empty(), "left out: {:?}", self.weights.keys());
-        self.message
+        self.refused.map_or(Ok(self.message), Err)
     }
 
     /// An input of the whole graph.
@@ -96,7 +102,13 @@ impl Graph {
     /// A constant. Where it is not stored as f32, nodes make f32 of it; they have no other inputs, so
     /// that runtimes compute them once.
     pub(super) fn tensor(&mut self, name: &str, tensor: &StoredTensor) -> Value {
-        let Narrow { numbers, shape, bytes, scale } = tensor.narrowed(self.numbers);
+        let Narrow { numbers, shape, bytes, scale } = match tensor.narrowed(name, self.numbers) {
+            Ok(narrow) => narrow,
+            Err(error) => {
+                self.refused.get_or_insert(error);
+                return name.to_owned();
+            }
+        };
         let kind = match numbers {
             NumberType::F32 => return self.initializer(name, ElementType::F32, &shape, bytes),
             NumberType::F16 => ElementType::F16,
@@ -107,9 +119,9 @@ impl Graph {
         match scale {
             None => multiples,
             Some(scale) => {
-                let Narrow { shape, bytes, .. } = scale.narrowed(NumberType::F32);
-                let scale =
-                    self.initializer(&format!("{name}.scale"), ElementType::F32, &shape, bytes);
+                let bytes = scale.values().iter().flat_map(|value| value.to_le_bytes()).collect();
+                let name = format!("{name}.scale");
+                let scale = self.initializer(&name, ElementType::F32, scale.shape(), bytes);
                 self.node("Mul", &[&multiples, &scale], Vec::new())
             }
         }

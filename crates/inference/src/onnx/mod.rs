@@ -44,9 +44,6 @@ pub(crate) fn file(
     weights: BTreeMap<String, StoredTensor>,
     numbers: NumberType,
 ) -> Result<Vec<u8>, InferenceError> {
-    for (name, tensor) in &weights {
-        numbers.check(name, tensor)?;
-    }
     let mut graph = Graph::new(&description.recipe, weights, numbers);
     build(&mut graph, description)?;
     let (output, activation) = output(description);
@@ -61,7 +58,7 @@ pub(crate) fn file(
         ir_version: IR_VERSION,
         producer_name: "burn-recipes".to_owned(),
         producer_version: env!("CARGO_PKG_VERSION").to_owned(),
-        graph: Some(graph.into_message()),
+        graph: Some(graph.into_message()?),
         opset_import: vec![OperatorSet { version: OPERATORS }],
         metadata_props: properties
             .map(|(key, value)| Property { key: key.to_owned(), value })
