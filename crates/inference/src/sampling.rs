@@ -49,14 +49,19 @@ impl Sampling {
 
     /// The token for `position`, from logits of which at least one is finite.
     pub(crate) fn choose(&self, logits: &[f32], position: u64) -> u32 {
-        let mut candidates: Vec<(u32, f64)> =
-            (0..).zip(logits).map(|(token, &logit)| (token, f64::from(logit))).collect();
-        // The sort is stable, so equal logits give the same choice everywhere.
-        candidates.sort_by(|a, b| b.1.total_cmp(&a.1));
+        let candidates = (0..).zip(logits).map(|(token, &logit)| (token, f64::from(logit)));
+        // The likeliest first; equal logits by token, so that they give the same choice everywhere.
+        let order = |a: &(u32, f64), b: &(u32, f64)| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0));
         if self.temperature == 0.0 {
-            return candidates[0].0;
+            let (token, _) = candidates.min_by(order).expect("there are logits");
+            return token;
         }
-        candidates.truncate(self.top_k.unwrap_or(usize::MAX));
+        let mut candidates: Vec<_> = candidates.collect();
+        if let Some(top_k) = self.top_k.filter(|&top_k| top_k < candidates.len()) {
+            candidates.select_nth_unstable_by(top_k, order);
+            candidates.truncate(top_k);
+        }
+        candidates.sort_unstable_by(order);
 
         let largest = candidates[0].1;
         for (_, weight) in &mut candidates {
@@ -87,6 +92,8 @@ impl Sampling {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     /// Probabilities 0.1, 0.4, 0.3, 0.2.
@@ -133,6 +140,21 @@ mod tests {
             Sampling { top_k: Some(100), top_p: Some(1.0), ..plain },
             [0.1, 0.4, 0.3, 0.2],
         );
+    }
+
+    #[test]
+    fn of_equally_likely_tokens_the_first_are_kept() {
+        let logits: Vec<f32> =
+            (0..1000).map(|token| if token % 10 == 7 { 1.0 } else { 0.0 }).collect();
+        let choices = |sampling: Sampling| -> BTreeSet<u32> {
+            (0..200).map(|position| sampling.choose(&logits, position)).collect()
+        };
+        let plain = Sampling { temperature: 1.0, ..Sampling::default() };
+        assert_eq!(choices(Sampling { temperature: 0.0, ..plain }), [7].into());
+        assert_eq!(choices(Sampling { top_k: Some(3), ..plain }), [7, 17, 27].into());
+        let sevens = (0..100).map(|ten| 10 * ten + 7);
+        let and_the_first = Sampling { top_k: Some(101), temperature: 1e3, ..plain };
+        assert!(choices(and_the_first).is_subset(&sevens.chain([0]).collect()));
     }
 
     #[test]
