@@ -12,7 +12,7 @@ use backend::{
 };
 use burn::{
     backend::Autodiff,
-    tensor::{Int, Tensor, TensorData},
+    tensor::{Int, Tensor, TensorData, Tolerance},
 };
 use serde::Deserialize;
 
@@ -287,6 +287,32 @@ fn cross_entropy() {
         let loss = tensors.weighted("losses", losses);
         assert_gradients!(tensors, loss, "logits": logits);
     });
+}
+
+/// `torch.nn.functional.binary_cross_entropy_with_logits(.., reduction="none")`, PyTorch 2.15.
+#[test]
+fn binary_cross_entropy_at_the_extremes_too() {
+    let device = Device::default();
+    let logits = Tensor::<Selected, 1>::from_floats([-200.0, -1.0, 0.5, 2.0, 200.0], &device);
+    let targets = Tensor::from_floats([1.0, 0.0, 1.0, 0.0, 1.0], &device);
+    let expected = [200.0, 0.313_261_7, 0.474_076_9, 2.126_928, 0.0];
+    functional::binary_cross_entropy(logits, targets)
+        .into_data()
+        .assert_approx_eq::<f32>(&TensorData::from(expected), Tolerance::rel_abs(1e-6, 1e-7));
+}
+
+/// The gradient of the same, which at a logit of 0 is a half for either label.
+#[test]
+fn the_gradient_of_binary_cross_entropy_at_zero_too() {
+    let logits = [0.0, 1.0, -1.0, 50.0, -50.0, 100.0, -100.0];
+    let sigmoid = [0.5, 0.731_058_6, 0.268_941_43, 1.0, 1.928_749_8e-22, 1.0, 0.0];
+    for target in [0.0, 1.0] {
+        let logits = Tensor::<B, 1>::from_floats(logits, &Device::default()).require_grad();
+        let losses = functional::binary_cross_entropy(logits.clone(), logits.full_like(target));
+        let gradient = logits.grad(&losses.sum().backward()).unwrap();
+        let expected = TensorData::from(sigmoid.map(|value: f32| value - target));
+        gradient.into_data().assert_approx_eq::<f32>(&expected, Tolerance::rel_abs(1e-6, 1e-7));
+    }
 }
 
 #[test]

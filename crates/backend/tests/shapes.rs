@@ -4,8 +4,8 @@ use backend::{
     Backend, PlaneMap, Selected,
     functional::{
         Conv2dOptions, LstmState, LstmWeights, Normalization, PoolOptions, affine, batch_norm2d,
-        conv2d, conv2d_relu_max_pool, cross_entropy, embedding, linear, lstm, max_pool2d,
-        normalized, pixels, product, subsample,
+        binary_cross_entropy, conv2d, conv2d_relu_max_pool, cross_entropy, embedding, linear, lstm,
+        max_pool2d, normalized, pixels, product, subsample,
     },
 };
 use burn::tensor::{Int, Tensor};
@@ -143,6 +143,12 @@ fn a_dense_layer_of_other_inputs() {
 #[should_panic(expected = "linear: the bias of [1] must be [2]")]
 fn a_dense_layer_with_another_bias() {
     linear(zeros([5, 4]), zeros([4, 2]), zeros([1]), false);
+}
+
+#[test]
+#[should_panic(expected = "binary_cross_entropy: the targets of [3] must be [1]")]
+fn labels_of_other_samples() {
+    binary_cross_entropy(zeros([1]), zeros([3]));
 }
 
 #[test]
