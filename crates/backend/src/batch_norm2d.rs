@@ -194,80 +194,89 @@ pub(crate) fn composed_backward<B: Backend>(
 pub(crate) fn recorded<B: Backend, C: CheckpointStrategy>(
     layer: BatchNorm2d<Autodiff<B, C>>,
 ) -> BatchNorm2dOutput<Autodiff<B, C>> {
-    let untracked = |primitive| Autodiff::<B, C>::from_inner(primitive);
-    let BatchNorm2d { input, scale, shift, stored, over_processes, residual, epsilon, rectified } =
-        layer;
-    let no_residual = untracked(shift.primitive.clone());
-    let parents = [&input, &scale, &shift, residual.as_ref().unwrap_or(&no_residual)];
-    // The state ends with the number of values per channel if the statistics are over several processes,
-    // and whether those of this batch are among them.
-    let recording = tape::begin::<B, C, _, 4>(parents, |(saved, shared), gradient| {
-        let BatchNorm2dGradients { input, affine, residual } = match shared {
-            None => B::fused_batch_norm2d_backward(saved, gradient),
-            Some((count, counts)) => batch_statistics::backward(saved, gradient, count, counts),
-        };
-        let [scale, shift] = affine.map_or([None, None], |affine| affine.map(Some));
-        [input, scale, shift, residual]
-    });
-    let [input_tracked, scale_tracked, shift_tracked, residual_tracked] =
-        parents.map(|parent| parent.is_tracked());
-    let wanted = BatchNorm2dWanted {
-        input: input_tracked,
-        affine: scale_tracked || shift_tracked,
-        residual: residual_tracked,
-    };
-    let of_batch = stored.is_none();
-    let counts = over_processes;
-    let layer = BatchNorm2d::<B> {
-        input: input.primitive,
-        scale: scale.primitive,
-        shift: shift.primitive,
-        stored: stored.map(|stored| stored.map(|statistic| statistic.primitive)),
-        over_processes: None,
-        residual: residual.map(|residual| residual.primitive),
-        epsilon,
-        rectified,
-    };
-    let has_residual = layer.residual.is_some();
-
-    match recording {
+    let constant = |primitive| Autodiff::<B, C>::from_inner(primitive);
+    let no_residual = constant(layer.shift.primitive.clone());
+    let parents =
+        [&layer.input, &layer.scale, &layer.shift, layer.residual.as_ref().unwrap_or(&no_residual)];
+    let recording = tape::begin::<B, C, _, 4>(parents, recorded_backward::<B>);
+    let [input, scale, shift, residual] = parents.map(|parent| parent.is_tracked());
+    let wanted = BatchNorm2dWanted { input, affine: scale || shift, residual };
+    let layer = without_tape(layer);
+    let (found, output) = match recording {
         OpsKind::Tracked(operation) => {
-            let [input, scale, shift] =
-                [&layer.input, &layer.scale, &layer.shift].map(Clone::clone);
-            let normalized = match counts {
-                Some(counts) if of_batch && batch_statistics::has_others() => {
-                    batch_statistics::forward(layer, counts)
-                }
-                _ => B::fused_batch_norm2d(layer),
-            };
-            let BatchNorm2dOutput { output, mean, variance, over_processes } = normalized;
-            let saved = BatchNorm2dSaved {
-                input,
-                scale,
-                shift,
-                mean: mean.clone(),
-                variance: variance.clone(),
-                of_batch,
-                epsilon,
-                rectified,
-                output: (rectified && has_residual).then(|| output.clone()),
-                wanted,
-            };
-            BatchNorm2dOutput {
-                output: operation.finish((saved, over_processes.zip(counts)), output),
-                mean: untracked(mean),
-                variance: untracked(variance),
-                over_processes,
-            }
+            let (found, state) = saving(layer, wanted);
+            let output = found.output.clone();
+            (found, operation.finish(state, output))
         }
         OpsKind::UnTracked(operation) => {
-            let normalized = B::fused_batch_norm2d(layer);
-            BatchNorm2dOutput {
-                output: operation.finish(normalized.output),
-                mean: untracked(normalized.mean),
-                variance: untracked(normalized.variance),
-                over_processes: None,
-            }
+            let found = B::fused_batch_norm2d(layer);
+            let output = found.output.clone();
+            (found, operation.finish(output))
         }
+    };
+    let [mean, variance] = [found.mean, found.variance].map(constant);
+    BatchNorm2dOutput { output, mean, variance, over_processes: found.over_processes }
+}
+
+fn without_tape<B: Backend, C: CheckpointStrategy>(
+    layer: BatchNorm2d<Autodiff<B, C>>,
+) -> BatchNorm2d<B> {
+    BatchNorm2d {
+        input: layer.input.primitive,
+        scale: layer.scale.primitive,
+        shift: layer.shift.primitive,
+        stored: layer.stored.map(|stored| stored.map(|statistic| statistic.primitive)),
+        over_processes: layer.over_processes,
+        residual: layer.residual.map(|residual| residual.primitive),
+        epsilon: layer.epsilon,
+        rectified: layer.rectified,
     }
+}
+
+/// What the backward pass reads; the number of values per channel if the statistics are over several processes,
+/// and whether those of this batch are among them.
+type Recorded<B> = (BatchNorm2dSaved<B>, Option<(usize, Counts)>);
+
+/// The normalised batch, and what is recorded.
+fn saving<B: Backend>(
+    layer: BatchNorm2d<B>,
+    wanted: BatchNorm2dWanted,
+) -> (BatchNorm2dOutput<B>, Recorded<B>) {
+    let [input, scale, shift] = [&layer.input, &layer.scale, &layer.shift].map(Clone::clone);
+    let (epsilon, rectified, of_batch) = (layer.epsilon, layer.rectified, layer.stored.is_none());
+    let keeps_output = rectified && layer.residual.is_some();
+    let counts = layer.over_processes;
+    let found = match counts {
+        Some(counts) if of_batch && batch_statistics::has_others() => {
+            batch_statistics::forward(layer, counts)
+        }
+        _ => B::fused_batch_norm2d(layer),
+    };
+    let saved = BatchNorm2dSaved {
+        input,
+        scale,
+        shift,
+        mean: found.mean.clone(),
+        variance: found.variance.clone(),
+        of_batch,
+        epsilon,
+        rectified,
+        output: keeps_output.then(|| found.output.clone()),
+        wanted,
+    };
+    let shared = found.over_processes.zip(counts);
+    (found, (saved, shared))
+}
+
+/// The gradients of input, scale, shift and residual.
+fn recorded_backward<B: Backend>(
+    (saved, shared): Recorded<B>,
+    gradient: FloatTensor<B>,
+) -> [Option<FloatTensor<B>>; 4] {
+    let BatchNorm2dGradients { input, affine, residual } = match shared {
+        None => B::fused_batch_norm2d_backward(saved, gradient),
+        Some((count, counts)) => batch_statistics::backward(saved, gradient, count, counts),
+    };
+    let [scale, shift] = affine.map_or([None, None], |affine| affine.map(Some));
+    [input, scale, shift, residual]
 }
