@@ -75,9 +75,9 @@ impl Random {
     /// Standard normal, by the Box-Muller transform.
     pub fn normal(&self, index: u64) -> f32 {
         let [a, b, c, d] = self.words(index);
-        let radius = 1.0 - unit((u64::from(b) << 32) | u64::from(a)); // in (0, 1], so its logarithm is finite
+        let share = 1.0 - unit((u64::from(b) << 32) | u64::from(a)); // in (0, 1], so its logarithm is finite
         let angle = std::f64::consts::TAU * unit((u64::from(d) << 32) | u64::from(c));
-        ((-2.0 * radius.ln()).sqrt() * angle.cos()) as f32
+        ((-2.0 * share.ln()).sqrt() * angle.cos()) as f32
     }
 
     /// Uniform in `0..n`, by multiplication; the bias is below `n / 2^64`.

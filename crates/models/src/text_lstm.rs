@@ -62,23 +62,7 @@ impl TextLstmConfig {
         ArchitectureError::unless_positive([self.vocabulary, self.embedding, self.hidden])?;
         ArchitectureError::unless_probability(self.dropout)
     }
-}
 
-impl Default for TextLstmConfig {
-    fn default() -> Self {
-        Self {
-            vocabulary: 1000,
-            embedding: 128,
-            hidden: 128,
-            layers: 1,
-            dropout: 0.0,
-            predict: Positions::Last,
-            initialization: Initialization::Keras,
-        }
-    }
-}
-
-impl TextLstmConfig {
     /// The network with its initial weights.
     pub fn init<B: Backend>(&self, seed: u64, device: &B::Device) -> TextLstm<B> {
         self.build(&Initializer::seeded(seed, device))
@@ -108,6 +92,20 @@ impl TextLstmConfig {
             dropout: Dropout::new(self.dropout),
             dense: Linear::new(&initializer.at("dense"), initialization, inputs, self.vocabulary),
             predict: self.predict,
+        }
+    }
+}
+
+impl Default for TextLstmConfig {
+    fn default() -> Self {
+        Self {
+            vocabulary: 1000,
+            embedding: 128,
+            hidden: 128,
+            layers: 1,
+            dropout: 0.0,
+            predict: Positions::Last,
+            initialization: Initialization::Keras,
         }
     }
 }

@@ -55,7 +55,6 @@
 // What the user sets.
 mod check;
 mod config;
-mod correct;
 mod monitor;
 mod optimizer;
 #[doc(hidden)] // for the settings of this workspace
@@ -64,6 +63,7 @@ mod schedule;
 
 // The state and its updates.
 mod average;
+mod correct;
 mod gradients;
 mod loss_scale;
 mod lossless;
