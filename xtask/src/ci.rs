@@ -103,7 +103,7 @@ impl Step {
             Self::Kills => kill(shell, None)?,
             Self::WebPage => return check_web_page(shell),
             Self::Ranks => return check_ranks(shell),
-            Self::Ndarray => run_tests(shell, "ndarray", &Device::default(), golden::TESTS)?,
+            Self::Ndarray => run_tests(shell, "ndarray", &Device::default(), &golden::TESTS)?,
             Self::Wgpu => return check_wgpu(shell),
             Self::Cuda => return check_cuda(shell),
         }

@@ -9,14 +9,8 @@ const GENERATORS: &str = ":(glob)crates/*/tests/golden/**/*.py";
 const FIXTURES: [&str; 2] = [":(glob)crates/*/tests/golden/**", ":(exclude)*.py"];
 
 /// The tests that compare operations, networks and augmentation with PyTorch's values.
-pub(crate) const TESTS: [&str; 6] = [
-    "--test",
-    "operations_equal_pytorch",
-    "--test",
-    "networks_equal_pytorch",
-    "--test",
-    "augment_equals_torchvision",
-];
+pub(crate) const TESTS: [&str; 3] =
+    ["operations_equal_pytorch", "networks_equal_pytorch", "augment_equals_torchvision"];
 
 /// Runs every generator in its own folder; an error if a fixture then differs from the last commit.
 pub(crate) fn run(shell: &Shell) -> anyhow::Result<()> {

@@ -55,7 +55,7 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
     let feature = options.ranks.map(|_| "mpi");
     let program = match &options.program {
         Some(program) => program.canonicalize().context("cannot find the program")?,
-        None => program::build(shell, &options.profile, feature)?,
+        None => program::build(shell, "recipes", &options.profile, feature)?,
     };
     let job = Job { program, ranks: options.ranks };
     let now = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
@@ -67,7 +67,7 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
     let began = Instant::now();
     ended(&mut job.spawn(alone.path(), &job.train())?)?;
     let length = began.elapsed();
-    let expected = Outcome::read(alone.path())?;
+    let expected = Left::read(alone.path())?;
     println!("an undisturbed run takes {:.2} s", length.as_secs_f64());
 
     let mut tally = Tally::default();
@@ -76,9 +76,9 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
         let kills_left = options.times - tally.kills;
         let ended =
             run_to_the_end(&job, folder.path(), length, kills_left, &mut moments, &mut tally)
-                .and_then(|()| Outcome::read(folder.path()))
-                .and_then(|outcome| {
-                    ensure!(outcome == expected, "a killed run ended differently");
+                .and_then(|()| Left::read(folder.path()))
+                .and_then(|left| {
+                    ensure!(left == expected, "a killed run ended differently");
                     Ok(())
                 });
         if let Err(error) = ended {
@@ -280,12 +280,12 @@ fn ended(Started(child): &mut Started) -> anyhow::Result<()> {
 
 /// What a run leaves, without times.
 #[derive(PartialEq)]
-struct Outcome {
+struct Left {
     model: Vec<u8>,
     metrics: String,
 }
 
-impl Outcome {
+impl Left {
     fn read(folder: &Path) -> anyhow::Result<Self> {
         let run = folder.join("run");
         let metrics = fs::read_to_string(run.join("metrics.csv")).context("no metrics.csv")?;

@@ -1,5 +1,5 @@
-//! The program `recipes`, built for a command that runs it; tests, run on a backend; and what makes both
-//! build quickly.
+//! Programs of this workspace, built for a command that runs them; tests, run on a backend; and what makes
+//! both build quickly.
 
 use std::{env, path::PathBuf};
 
@@ -21,49 +21,52 @@ fn of_backend(backend: &str) -> [String; 3] {
 
 /// Runs tests on a backend.
 ///
-/// - `tests`: options of cargo that choose them
+/// - `tests`: the names of those that are run, of any crate
 pub(crate) fn run_tests(
     shell: &Shell,
     backend: &str,
     device: &Device,
-    tests: [&str; 6],
+    tests: &[&str],
 ) -> anyhow::Result<()> {
     let options = of_backend(backend).into_iter().chain(device.for_tests()?);
+    let tests = tests.iter().flat_map(|test| ["--test", test]);
     Ok(cmd!(shell, "cargo test {UNOPTIMISED...} {options...} {tests...}").run()?)
 }
 
-/// Builds `recipes` and returns its path; in the profile `dev` one for a GPU is not optimised.
+/// Builds `recipes` or `bench` and returns its path; in the profile `dev` one for a named backend is not
+/// optimised.
 ///
 /// - `feature`: the backend, if not the default, or `mpi`
 pub(crate) fn build(
     shell: &Shell,
+    name: &str,
     profile: &str,
     feature: Option<&str>,
 ) -> anyhow::Result<PathBuf> {
     match feature {
         // Built as by the tests of several ranks.
         Some("mpi") => {
-            let workspace = ["--workspace", "--bin", "recipes", "--features", "recipes/mpi"];
+            let workspace = ["--workspace", "--bin", name, "--features", "recipes/mpi"];
             cmd!(shell, "cargo build {workspace...} --profile {profile}").run()?
         }
         Some(backend) if profile == "dev" => {
             let options = of_backend(backend);
-            cmd!(shell, "cargo build {UNOPTIMISED...} {options...} --bin recipes").run()?
+            cmd!(shell, "cargo build {UNOPTIMISED...} {options...} --bin {name}").run()?
         }
         // By README's command for a GPU, so that its build is used.
         Some(feature) => {
-            let package = ["--package", "recipes", "--features", feature, "--profile", profile];
+            let package = ["--package", name, "--features", feature, "--profile", profile];
             cmd!(shell, "cargo build {package...}").run()?
         }
         // Built as by the tests.
-        None => cmd!(shell, "cargo build --workspace --bin recipes --profile {profile}").run()?,
+        None => cmd!(shell, "cargo build --workspace --bin {name} --profile {profile}").run()?,
     }
     let folder = match profile {
         "dev" | "test" => "debug",
         "bench" => "release",
         other => other,
     };
-    let program = format!("recipes{}", env::consts::EXE_SUFFIX);
+    let program = format!("{name}{}", env::consts::EXE_SUFFIX);
     let program = target_directory(shell)?.join(folder).join(program);
     program.canonicalize().context("cargo did not build the program")
 }

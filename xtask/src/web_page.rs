@@ -74,7 +74,7 @@ pub(crate) fn check_inference(shell: &Shell) -> anyhow::Result<()> {
 /// Classifies a picture in Chromium and compares the probabilities with those of `recipes predict`.
 pub(crate) fn check(shell: &Shell) -> anyhow::Result<()> {
     let folder = build(shell, "web_page_check", &UNOPTIMISED)?;
-    let recipes = program::build(shell, "dev", None)?;
+    let recipes = program::build(shell, "recipes", "dev", None)?;
     let scratch = shell.create_temp_dir()?;
     let run = scratch.path().join("run");
     let settings = ["--set", "data.samples=500", "--set", "training.max_steps=10"];

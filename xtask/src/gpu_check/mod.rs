@@ -2,7 +2,7 @@
 //! batches, must reach the same losses and weights, and must resume; each program evaluates the
 //! other's model.
 
-mod outcome;
+mod trained;
 
 use std::{
     fs, io,
@@ -16,7 +16,7 @@ use clap::Args;
 use serde_json::Value;
 use xshell::Shell;
 
-use self::outcome::Outcome;
+use self::trained::{Trained, largest, relative};
 use crate::{
     emulated_cuda::Device,
     golden,
@@ -124,8 +124,7 @@ const CASES: [(&str, &str); 12] = [
     ("lstm-fast", "model.hidden=64 training.batch_size=64 optimizer.epsilon=1e-3"),
 ];
 /// The tests that compare kernels with the CPU's, and hold what they do with NaN, threads and fewer bits.
-const KERNEL_TESTS: [&str; 6] =
-    ["--test", "kernels_equal_flex", "--test", "convolution", "--test", "precision"];
+const KERNEL_TESTS: [&str; 3] = ["kernels_equal_flex", "convolution", "precision"];
 /// Settings of all of them.
 const SHARED: &str = "output.log_every_steps=1 output.model=final output.tensorboard=false";
 
@@ -143,17 +142,17 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
     );
     let device = Device::new(shell, options.emulated)?;
     if options.tests {
-        run_tests(shell, backend, &device, golden::TESTS)?;
+        run_tests(shell, backend, &device, &golden::TESTS)?;
     }
     if options.tests || options.kernels {
-        run_tests(shell, backend, &device, KERNEL_TESTS)?;
+        run_tests(shell, backend, &device, &KERNEL_TESTS)?;
     }
     if options.recipes.is_empty() {
         return Ok(());
     }
     let found = |program: &Option<PathBuf>, feature: Option<&str>| match program {
         Some(program) => program.canonicalize().context("cannot find the program"),
-        None => program::build(shell, profile, feature),
+        None => program::build(shell, "recipes", profile, feature),
     };
     // The second build would replace the first.
     let folder = shell.create_temp_dir()?;
@@ -237,12 +236,12 @@ impl Check<'_> {
     fn differences(&self, name: &str, settings: &str, steps: u64) -> anyhow::Result<Differences> {
         let recipe = name.strip_suffix(FAST).unwrap_or(name);
         let steps = steps.to_string();
-        let train = |side: &Side<'_>, run: &str| -> anyhow::Result<Outcome> {
+        let train = |side: &Side<'_>, run: &str| -> anyhow::Result<Trained> {
             let options = ["--progress", "quiet", "--run-dir", run];
             let mut arguments = vec!["train", recipe, "--max-steps", &steps];
             arguments.extend(options);
             self.call(side, &arguments, settings)?;
-            Outcome::read(&self.folder.join(run))
+            Trained::read(&self.folder.join(run))
         };
         let [cpu_run, gpu_run] = [&self.cpu, &self.gpu].map(|side| format!("{name}-{}", side.name));
         let cpu = train(&self.cpu, &cpu_run)?;
@@ -257,7 +256,7 @@ impl Check<'_> {
         let mut evaluation = 0.0_f64;
         for run in [&cpu_run, &gpu_run] {
             let (there, here) = (measure(&self.gpu, run)?, measure(&self.cpu, run)?);
-            evaluation = outcome::largest(evaluation, outcome::relative(there, here));
+            evaluation = largest(evaluation, relative(there, here));
         }
 
         let arguments = ["verify-resume", recipe, "--steps", &steps, "--json"];

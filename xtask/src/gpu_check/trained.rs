@@ -1,4 +1,4 @@
-//! The result of a run: its losses and its weights.
+//! What a run came to: its losses and its weights.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -8,12 +8,12 @@ use serde_json::Value;
 
 /// The losses of a run by step, and its weights by name.
 #[derive(Debug)]
-pub(super) struct Outcome {
+pub(super) struct Trained {
     losses: Vec<f64>,
     weights: BTreeMap<String, Vec<f32>>,
 }
 
-impl Outcome {
+impl Trained {
     pub(super) fn read(run: &Path) -> anyhow::Result<Self> {
         let events = fs::read_to_string(run.join("events.jsonl")).context("no events.jsonl")?;
         let mut losses = Vec::new();
@@ -84,15 +84,15 @@ pub(super) fn relative(a: f64, b: f64) -> f64 {
 mod tests {
     use super::*;
 
-    fn outcome(losses: &[f64], weights: &[f32]) -> Outcome {
+    fn trained(losses: &[f64], weights: &[f32]) -> Trained {
         let weights = BTreeMap::from([("layer.weight".to_owned(), weights.to_vec())]);
-        Outcome { losses: losses.to_vec(), weights }
+        Trained { losses: losses.to_vec(), weights }
     }
 
     #[test]
     fn a_bias_is_compared_relative_to_its_layer() -> anyhow::Result<()> {
         let layer = |bias: f32| {
-            let mut layer = outcome(&[], &[4.0, 1.0]);
+            let mut layer = trained(&[], &[4.0, 1.0]);
             layer.weights.insert("layer.bias".to_owned(), vec![bias]);
             layer
         };
@@ -104,14 +104,14 @@ mod tests {
 
     #[test]
     fn differences_are_relative_and_nothing_is_hidden() -> anyhow::Result<()> {
-        let one = outcome(&[1.0, 2.0], &[4.0, 0.0]);
-        assert_eq!(one.losses_differ(&outcome(&[1.0, 1.0], &[]))?, 0.5);
-        assert_eq!(one.weights_differ(&outcome(&[], &[4.0, 1.0]))?, 0.25);
+        let one = trained(&[1.0, 2.0], &[4.0, 0.0]);
+        assert_eq!(one.losses_differ(&trained(&[1.0, 1.0], &[]))?, 0.5);
+        assert_eq!(one.weights_differ(&trained(&[], &[4.0, 1.0]))?, 0.25);
         assert_eq!(one.weights_differ(&one)?, 0.0);
-        assert!(one.losses_differ(&outcome(&[1.0, f64::NAN], &[]))?.is_nan());
-        assert!(one.weights_differ(&outcome(&[], &[f32::NAN, 0.0]))?.is_nan());
-        assert!(one.losses_differ(&outcome(&[1.0], &[])).is_err());
-        assert!(one.weights_differ(&outcome(&[], &[4.0])).is_err());
+        assert!(one.losses_differ(&trained(&[1.0, f64::NAN], &[]))?.is_nan());
+        assert!(one.weights_differ(&trained(&[], &[f32::NAN, 0.0]))?.is_nan());
+        assert!(one.losses_differ(&trained(&[1.0], &[])).is_err());
+        assert!(one.weights_differ(&trained(&[], &[4.0])).is_err());
         Ok(())
     }
 }
