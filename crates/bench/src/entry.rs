@@ -104,6 +104,29 @@ pub struct PeerEntry {
     pub largest_difference: Option<f64>,
 }
 
+/// Seconds in a readable unit.
+pub fn time(seconds: f64) -> String {
+    match seconds {
+        s if s < 1e-3 => format!("{:.1} µs", s * 1e6),
+        s if s < 1.0 => format!("{:.2} ms", s * 1e3),
+        s => format!("{s:.2} s"),
+    }
+}
+
+/// The middle of sorted values, or the mean of the two in the middle.
+///
+/// # Panics
+///
+/// If there is none.
+pub(crate) fn median(sorted: &[f64]) -> f64 {
+    let middle = sorted.len() / 2;
+    if sorted.len().is_multiple_of(2) {
+        (sorted[middle - 1] + sorted[middle]) / 2.0
+    } else {
+        sorted[middle]
+    }
+}
+
 /// The rounds of one process.
 #[derive(Debug, Default)]
 pub(crate) struct Rounds(pub(crate) Vec<Measured>);
@@ -115,13 +138,7 @@ impl Rounds {
     ///
     /// If there was no round.
     pub(crate) fn median(&self) -> f64 {
-        let seconds = self.sorted();
-        let middle = seconds.len() / 2;
-        if seconds.len().is_multiple_of(2) {
-            (seconds[middle - 1] + seconds[middle]) / 2.0
-        } else {
-            seconds[middle]
-        }
+        median(&self.sorted())
     }
 
     /// The slowest round's seconds minus the fastest's.

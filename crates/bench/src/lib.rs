@@ -14,6 +14,9 @@ mod entry;
 mod job;
 mod results;
 
+// What is shown of it.
+mod page;
+
 // The work of a job, a kind a module.
 mod work;
 
@@ -32,8 +35,9 @@ const WARM: u64 = if ON_GPU { training::TUNING_UPDATES } else { 0 };
 pub use crate::{
     case::{CASES, Case, Trial},
     child::serve,
-    entry::{Entry, PeerEntry, Refused},
+    entry::{Entry, PeerEntry, Refused, time},
     job::Job,
+    page::{PageOptions, write_page},
     peers::Peers,
     results::{Machine, Results},
     run::{Bench, Options},

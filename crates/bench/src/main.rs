@@ -7,7 +7,10 @@ use std::{
 
 use anyhow::{Context, ensure};
 use backend::{Peaks, device::Allocator};
-use bench::{Bench, CASES, Case, Entry, Job, Options, Peers, Refused, Results, Trial, serve};
+use bench::{
+    Bench, CASES, Case, Entry, Job, Options, PageOptions, Peers, Refused, Results, Trial, serve,
+    time, write_page,
+};
 use clap::{Args, Parser, Subcommand, builder::RangedU64ValueParser};
 use mimalloc::MiMalloc;
 use training::Group;
@@ -29,6 +32,9 @@ enum Command {
     List,
     /// Run the named benchmarks; without names, all that are not marked `on request`
     Run(RunArguments),
+    /// Write the page of results, as `cargo xtask bench` does
+    #[command(hide = true)]
+    Page(PageOptions),
     /// Measure in this process
     #[command(hide = true)]
     Child {
@@ -76,6 +82,7 @@ fn main() -> anyhow::Result<ExitCode> {
     match Arguments::parse().command {
         Command::List => list(),
         Command::Run(arguments) => return run(&arguments),
+        Command::Page(options) => write_page(Path::new(""), &options)?,
         Command::Child { job, kernels } => {
             let group = Group::from_launcher()?;
             backend::device::prepare_process(group.share_of_cores()); // as `recipes` does
@@ -261,13 +268,4 @@ fn describe(entry: &Entry) -> String {
         }
     }
     line
-}
-
-/// Seconds in a readable unit.
-fn time(seconds: f64) -> String {
-    match seconds {
-        s if s < 1e-3 => format!("{:.1} µs", s * 1e6),
-        s if s < 1.0 => format!("{:.2} ms", s * 1e3),
-        s => format!("{s:.2} s"),
-    }
 }

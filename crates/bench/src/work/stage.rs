@@ -22,6 +22,7 @@ use training::{Stop, Trainer, TrainerConfig};
 
 use super::{Work, floats, peak_memory, source_files, sync};
 use crate::{
+    entry::median,
     exchange::{Exchange, Images},
     job::{Measured, Ready},
 };
@@ -236,7 +237,7 @@ where
         }
         let [forward, backward, whole] = times.map(|mut seconds| {
             seconds.sort_by(f64::total_cmp);
-            seconds[seconds.len() / 2]
+            median(&seconds)
         });
         Ok(match stage {
             Stage::Forward => forward,

@@ -84,6 +84,6 @@ mod tests {
 
     #[test]
     fn readme_has_a_place_for_the_tables() {
-        assert!(with_table(include_str!("../../../README.md"), "cpu", "table").is_ok());
+        assert!(with_table(include_str!("../../../../README.md"), "cpu", "table").is_ok());
     }
 }

@@ -3,7 +3,7 @@
 use anyhow::{Result, anyhow};
 use plotters::prelude::*;
 
-use super::entry::{Entry, beside_frameworks, is_alone, label, peers};
+use super::row::{Row, beside_frameworks, is_alone, label, peers};
 
 /// Pixels.
 const WIDTH: u32 = 860;
@@ -21,44 +21,42 @@ const COLOURS: [RGBColor; 8] = [
 /// A grey that shows on white and on black, for pages with a dark theme.
 const INK: RGBColor = RGBColor(128, 128, 128);
 
-/// Every chart that the entries give, with its file's name.
-pub(super) fn all(entries: &[Entry]) -> Result<Vec<(String, String)>> {
+/// Every chart that the rows give, with its file's name.
+pub(super) fn all(rows: &[Row]) -> Result<Vec<(String, String)>> {
     let mut charts = Vec::new();
-    let compared = beside_frameworks(entries);
+    let compared = beside_frameworks(rows);
     if !compared.is_empty() {
         charts.push(("ratios.svg".to_owned(), ratios(&compared)?));
     }
-    for series in series(entries) {
+    for series in series(rows) {
         charts.push((format!("{}.svg", series.title()), growth(&series)?));
     }
     Ok(charts)
 }
 
-/// A bar for each entry and peer: the peer's time over ours, on a logarithmic axis.
-fn ratios(entries: &[Entry]) -> Result<String> {
-    let names = peers(entries);
-    let bars: Vec<(String, &str, f64)> = entries
+/// A bar for each row and peer: the peer's time over ours, on a logarithmic axis.
+fn ratios(rows: &[Row]) -> Result<String> {
+    let names = peers(rows);
+    let bars: Vec<(String, &str, f64)> = rows
         .iter()
-        .flat_map(|entry| {
-            entry
-                .peers
-                .iter()
-                .map(move |peer| (label(entry, entries), peer.name.as_str(), peer.ratio))
+        .flat_map(|row| {
+            let peers = row.entry.peers.iter();
+            peers.map(move |peer| (label(row, rows), peer.name.as_str(), peer.ratio))
         })
         .collect();
     let largest = bars.iter().fold(2.0, |largest: f64, bar| largest.max(bar.2)) * 1.3;
     let smallest = bars.iter().fold(0.8, |smallest: f64, bar| smallest.min(bar.2)) / 1.3;
-    let rows = bars.len();
+    let count = bars.len();
     let mut svg = String::new();
     {
-        let area = SVGBackend::with_string(&mut svg, (WIDTH, 110 + ROW * rows as u32));
+        let area = SVGBackend::with_string(&mut svg, (WIDTH, 110 + ROW * count as u32));
         let area = area.into_drawing_area();
         let mut chart = ChartBuilder::on(&area)
             .caption("peer's time / ours (right of 1: ours is faster)", font(18))
             .margin(10)
             .x_label_area_size(30)
             .y_label_area_size(180)
-            .build_cartesian_2d((smallest..largest).log_scale(), 0.0..rows as f64)
+            .build_cartesian_2d((smallest..largest).log_scale(), 0.0..count as f64)
             .map_err(failed)?;
         chart
             .configure_mesh()
@@ -88,7 +86,7 @@ fn ratios(entries: &[Entry]) -> Result<String> {
             let (x, y) = chart.backend_coord(&(ratio.max(1.0), row as f64 + 0.75));
             area.draw(&Text::new(format!("{ratio:.2}"), (x + 4, y), font(12))).map_err(failed)?;
             let first = bars.iter().position(|bar| bar.0 == *entry);
-            if first == Some(rows - 1 - row) {
+            if first == Some(count - 1 - row) {
                 area.draw(&Text::new(entry.clone(), (12, y), font(12))).map_err(failed)?;
             }
         }
@@ -114,10 +112,11 @@ impl Series {
     }
 }
 
-/// Entries with names such as `scaling-batch/mlp/batch=64`.
-fn series(entries: &[Entry]) -> Vec<Series> {
+/// Rows with names such as `scaling-batch/mlp/batch=64`.
+fn series(rows: &[Row]) -> Vec<Series> {
     let mut found: Vec<Series> = Vec::new();
-    for entry in entries {
+    for row in rows {
+        let Row { machine, entry } = row;
         let parts: Vec<&str> = entry.name.split('/').collect();
         let &[name, line, point] = parts.as_slice() else { continue };
         let Some((axis, number)) = point.split_once('=') else { continue };
@@ -130,11 +129,7 @@ fn series(entries: &[Entry]) -> Vec<Series> {
         });
         let lines = &mut found[index].lines;
         let point = (number, entry.median_seconds);
-        let line = if is_alone(entry, entries) {
-            line.to_owned()
-        } else {
-            format!("{line}, {}", entry.machine)
-        };
+        let line = if is_alone(row, rows) { line.to_owned() } else { format!("{line}, {machine}") };
         match lines.iter_mut().find(|(name, _)| *name == line) {
             Some((_, points)) => points.push(point),
             None => lines.push((line, vec![point])),
@@ -222,20 +217,17 @@ fn failed<E: std::fmt::Display>(error: E) -> anyhow::Error {
 #[cfg(test)]
 mod tests {
     use super::{
-        super::{
-            page::tests::RESULTS,
-            results::{
-                Machine, shown,
-                tests::{gpu, machine, results},
-            },
-        },
+        super::{row::rows, text::tests::RESULTS},
         *,
+    };
+    use crate::{
+        Entry, Machine,
+        results::tests::{gpu, machine, results},
     };
 
     #[test]
     fn each_ratio_is_a_bar_and_each_series_a_chart() {
-        let entries: Vec<Entry> = serde_json::from_str(RESULTS).unwrap();
-        let charts = all(&entries).unwrap();
+        let charts = all(&rows(&[results(machine(), RESULTS)]).concat()).unwrap();
         let files: Vec<&String> = charts.iter().map(|(file, _)| file).collect();
         assert_eq!(files, ["ratios.svg", "scaling-batch.svg"]);
         let bars = &charts[0].1;
@@ -247,8 +239,7 @@ mod tests {
 
     #[test]
     fn a_name_without_a_number_is_no_series() {
-        let entries: Vec<Entry> = serde_json::from_str(RESULTS).unwrap();
-        let found = series(&entries);
+        let found = series(&rows(&[results(machine(), RESULTS)]).concat());
         assert_eq!(found.len(), 1);
         assert_eq!(found[0].axis, "batch");
         assert_eq!(found[0].lines, [("mlp".to_owned(), vec![(1.0, 1e-5), (64.0, 4e-5)])]);
@@ -257,31 +248,31 @@ mod tests {
     #[test]
     fn another_machine_is_another_bar_and_another_line() {
         let of = |machines: [Machine; 2]| {
-            shown(&machines.map(|machine| results(machine, RESULTS))).unwrap().concat()
+            rows(&machines.map(|machine| results(machine, RESULTS))).concat()
         };
-        let entries = of([machine(), gpu()]);
-        let found = series(&entries);
+        let both = of([machine(), gpu()]);
+        let found = series(&both);
         let names: Vec<&str> = found[0].lines.iter().map(|line| line.0.as_str()).collect();
         assert_eq!(names, ["mlp, cpu", "mlp, cuda"]);
-        let bars = ratios(&entries).unwrap();
+        let bars = ratios(&both).unwrap();
         assert!(bars.contains("cpu mlp-step") && bars.contains("cuda mlp-step"), "{bars}");
 
-        let entries = of([machine(), Machine { cores: 64, ..machine() }]);
-        let found = series(&entries);
+        let both = of([machine(), Machine { cores: 64, ..machine() }]);
+        let found = series(&both);
         let names: Vec<&str> = found[0].lines.iter().map(|line| line.0.as_str()).collect();
         assert_eq!(names, ["mlp, AMD EPYC(TM) 7B13, 2 cores", "mlp, AMD EPYC(TM) 7B13, 64 cores"]);
-        assert!(ratios(&entries).unwrap().contains("7B13, 64 cores mlp-step"));
+        assert!(ratios(&both).unwrap().contains("7B13, 64 cores mlp-step"));
     }
 
     #[test]
     fn each_number_of_a_benchmark_has_its_chart() {
-        let entry = |point: &str| {
-            let json =
-                format!(r#"{{"name": "ranks/cnn/{point}", "median_seconds": 1, "spread": 0}}"#);
-            serde_json::from_str(&json).unwrap()
+        let row = |point: &str| {
+            let name = format!("ranks/cnn/{point}");
+            let entry = Entry { name, median_seconds: 1.0, ..Entry::default() };
+            Row { machine: "cpu".to_owned(), entry }
         };
         let points = ["threads=2", "strong=1", "strong=2", "strong=4", "weak=2", "weak=4"];
-        let charts = all(&points.map(entry)).unwrap();
+        let charts = all(&points.map(row)).unwrap();
         let files: Vec<&str> = charts.iter().map(|(file, _)| file.as_str()).collect();
         assert_eq!(files, ["ranks-strong.svg", "ranks-weak.svg"]);
     }

@@ -1,28 +1,26 @@
-//! The page that explains results, and README's table.
+//! The text of the page, which explains results, and README's table.
 
 use std::{collections::BTreeSet, fmt::Write as _};
 
-use super::{
-    entry::{Entry, Peer, beside_frameworks, label, peers, time},
-    results::{Machine, Results},
-};
+use super::row::{Row, beside_frameworks, label, peers};
+use crate::{Entry, Machine, PeerEntry, Results, time};
 
 /// The page: the results' limits first, the command last.
 ///
 /// - `command`: the one that measures again, or one for each machine
 /// - `charts`: the files of the charts beside it
-/// - `shown`: the entries of each
-pub(super) fn text(
+/// - `rows`: those of each machine
+pub(super) fn page(
     date: &str,
     command: &str,
     charts: &[String],
     all: &[Results],
-    shown: &[Vec<Entry>],
+    rows: &[Vec<Row>],
 ) -> String {
-    let entries = &shown.concat();
-    let versions: BTreeSet<String> = entries
+    let joined = &rows.concat();
+    let versions: BTreeSet<String> = joined
         .iter()
-        .flat_map(|entry| &entry.peers)
+        .flat_map(|row| &row.entry.peers)
         .filter(|peer| !peer.version.is_empty())
         .map(|peer| format!("- {}: {}\n", peer.name, peer.version))
         .collect();
@@ -31,7 +29,7 @@ pub(super) fn text(
     let charts =
         charts.iter().map(|file| format!("![{}]({file})\n\n", file.trim_end_matches(".svg")));
     let charts: String = charts.collect();
-    let (refused, against, table) = (refused(entries), against_cpu(all, shown), table(entries));
+    let (refused, against, table) = (refused(joined), against_cpu(all, rows), table(joined));
     format!(
         "# Results of {date}\n\
          \n\
@@ -85,12 +83,12 @@ fn device(results: &Results) -> String {
 }
 
 /// Peers that were rejected, and why.
-fn refused(entries: &[Entry]) -> String {
-    let lines: String = entries
+fn refused(rows: &[Row]) -> String {
+    let lines: String = rows
         .iter()
-        .flat_map(|entry| entry.refused.iter().map(move |refused| (entry, refused)))
-        .map(|(entry, refused)| {
-            let name = label(entry, entries);
+        .flat_map(|row| row.entry.refused.iter().map(move |refused| (row, refused)))
+        .map(|(row, refused)| {
+            let name = label(row, rows);
             format!("- {name}: {} was rejected: {}\n", refused.name, refused.reason)
         })
         .collect();
@@ -98,48 +96,46 @@ fn refused(entries: &[Entry]) -> String {
 }
 
 /// How much faster each GPU is than the CPU beside it, where both were measured.
-fn against_cpu(all: &[Results], shown: &[Vec<Entry>]) -> String {
-    let mut rows = String::new();
-    for (gpu, on_gpu) in all.iter().zip(shown).filter(|(results, _)| results.machine.on_gpu()) {
+fn against_cpu(all: &[Results], rows: &[Vec<Row>]) -> String {
+    let mut text = String::new();
+    for (gpu, on_gpu) in all.iter().zip(rows).filter(|(results, _)| results.machine.on_gpu()) {
         let place = |machine: &Machine| (machine.processor.clone(), machine.cores);
-        let is_beside = |(results, _): &(&Results, &Vec<Entry>)| {
+        let is_beside = |(results, _): &(&Results, &Vec<Row>)| {
             results.machine.backend == "cpu" && place(&results.machine) == place(&gpu.machine)
         };
-        let Some((_, on_cpu)) = all.iter().zip(shown).find(is_beside) else { continue };
-        for entry in on_gpu {
+        let Some((_, on_cpu)) = all.iter().zip(rows).find(is_beside) else { continue };
+        for Row { machine, entry } in on_gpu {
             let same = |other: &&Entry| other.name == entry.name && other.batch == entry.batch;
-            let Some(cpu) = on_cpu.iter().find(same) else { continue };
+            let mut on_cpu = on_cpu.iter().map(|row| &row.entry);
+            let Some(cpu) = on_cpu.find(same) else { continue };
             let ratio = cpu.median_seconds / entry.median_seconds.max(1e-9);
             let (of_cpu, of_gpu) = (time(cpu.median_seconds), time(entry.median_seconds));
             // Writing to a `String` cannot fail.
-            let _ = writeln!(
-                rows,
-                "| {} | {} | {of_gpu} | {of_cpu} | {ratio:.1} |",
-                entry.name, entry.machine
-            );
+            let _ =
+                writeln!(text, "| {} | {machine} | {of_gpu} | {of_cpu} | {ratio:.1} |", entry.name);
         }
     }
-    if rows.is_empty() {
-        return rows;
+    if text.is_empty() {
+        return text;
     }
-    format!("| name | machine | GPU | CPU | CPU / GPU |\n|---|---|--:|--:|--:|\n{rows}\n")
+    format!("| name | machine | GPU | CPU | CPU / GPU |\n|---|---|--:|--:|--:|\n{text}\n")
 }
 
-fn table(entries: &[Entry]) -> String {
+fn table(rows: &[Row]) -> String {
     let mut table = "| name | machine | threads | batch | median | spread | samples/s | of peak | of bandwidth | memory | also | peers: time, ratio, memory |\n\
                      |---|---|--:|--:|--:|--:|--:|--:|--:|--:|---|---|\n"
         .to_owned();
-    let megabytes = |bytes: f64| format!("{:.0} MB", bytes / 1e6);
-    for entry in entries.iter().filter(|entry| entry.median_seconds > 0.0) {
-        let of = |peer: &Peer| {
+    let megabytes = |bytes: u64| format!("{:.0} MB", bytes as f64 / 1e6);
+    for Row { machine, entry } in rows.iter().filter(|row| row.entry.median_seconds > 0.0) {
+        let of = |peer: &PeerEntry| {
             let memory = cell(peer.peak_memory_bytes, |bytes| format!(", {}", megabytes(bytes)));
             format!("{} {}, {:.2}{memory}", peer.name, time(peer.median_seconds), peer.ratio)
         };
         let peers: Vec<String> = entry.peers.iter().map(of).collect();
         let cells = [
             entry.name.clone(),
-            entry.machine.clone(),
-            cell(entry.threads, |threads| threads.to_string()),
+            machine.clone(),
+            entry.threads.to_string(),
             cell(entry.batch, |batch| batch.to_string()),
             time(entry.median_seconds),
             time(entry.spread),
@@ -160,7 +156,9 @@ fn table(entries: &[Entry]) -> String {
 fn also(entry: &Entry) -> String {
     let percent = |share: f64| format!("{:.1} %", 100.0 * share);
     let told = [
-        entry.memory_growth_bytes.map(|bytes| format!("memory grew by {:.1} MB", bytes / 1e6)),
+        entry
+            .memory_growth_bytes
+            .map(|bytes| format!("memory grew by {:.1} MB", bytes as f64 / 1e6)),
         entry.data_wait.map(|share| format!("data wait {}", percent(share))),
         entry.efficiency.map(|share| format!("efficiency {}", percent(share))),
         entry.communication_wait.map(|share| format!("communication wait {}", percent(share))),
@@ -170,11 +168,10 @@ fn also(entry: &Entry) -> String {
 
 /// README's table of a device, with a column for each peer: the entries that have peers and were
 /// measured with all cores, but no series; none where there are no such entries.
-pub(super) fn summary(machine: &Machine, entries: &[Entry], folder: &str) -> Option<String> {
-    let mut compared = beside_frameworks(entries);
-    compared.retain(|entry| {
-        !entry.name.starts_with("scaling-")
-            && entry.threads.is_none_or(|threads| threads == machine.cores as u64)
+pub(super) fn summary(machine: &Machine, rows: &[Row], folder: &str) -> Option<String> {
+    let mut compared = beside_frameworks(rows);
+    compared.retain(|Row { entry, .. }| {
+        !entry.name.starts_with("scaling-") && entry.threads == machine.cores
     });
     if compared.is_empty() {
         return None;
@@ -190,7 +187,7 @@ pub(super) fn summary(machine: &Machine, entries: &[Entry], folder: &str) -> Opt
         names.join(" | "),
         "--:|".repeat(names.len()),
     );
-    for entry in &compared {
+    for Row { entry, .. } in &compared {
         let of = |name: &&str| {
             let peer = entry.peers.iter().find(|peer| peer.name == *name);
             cell(peer, |peer| format!("{} ({:.2})", time(peer.median_seconds), peer.ratio))
@@ -215,36 +212,36 @@ fn cell<T>(value: Option<T>, show: impl FnOnce(T) -> String) -> String {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::*;
-    use crate::bench::results::{
-        shown,
-        tests::{gpu, machine, results},
-    };
+    use super::{super::row::rows, *};
+    use crate::results::tests::{gpu, machine, results};
 
     pub(crate) const RESULTS: &str = r#"[
-        {"name": "mlp-step", "threads": 2, "batch": 40,
+        {"name": "mlp-step", "backend": "cpu", "threads": 2, "batch": 40,
          "median_seconds": 5.61e-5, "spread": 2e-6, "samples_per_second": 713012.5, "flops": 20000,
          "percent_of_peak": 3.25, "percent_of_bandwidth": 1.5, "peak_memory_bytes": 30000000,
          "memory_growth_bytes": -65536, "data_wait": 0.042, "efficiency": 0.9, "peers": [
-         {"name": "pytorch", "version": "2.15", "median_seconds": 1e-4, "ratio": 1.783,
+         {"name": "pytorch", "version": "2.15", "median_seconds": 1e-4, "spread": 0, "ratio": 1.783,
          "peak_memory_bytes": 60000000},
-         {"name": "tensorflow", "version": "2.21", "median_seconds": 2e-4, "ratio": 3.565}]},
-        {"name": "start", "median_seconds": 1.5, "spread": 0.04,
+         {"name": "tensorflow", "version": "2.21", "median_seconds": 2e-4, "spread": 0,
+         "ratio": 3.565}]},
+        {"name": "start", "backend": "cpu", "threads": 2, "median_seconds": 1.5, "spread": 0.04,
          "refused": [{"name": "pytorch bf16", "reason": "it computes something else"}]},
-        {"name": "scaling-batch/mlp/batch=1", "median_seconds": 1e-5, "spread": 0.0},
-        {"name": "scaling-batch/mlp/batch=64", "median_seconds": 4e-5, "spread": 0.0}
+        {"name": "scaling-batch/mlp/batch=1", "backend": "cpu", "threads": 2,
+         "median_seconds": 1e-5, "spread": 0},
+        {"name": "scaling-batch/mlp/batch=64", "backend": "cpu", "threads": 2,
+         "median_seconds": 4e-5, "spread": 0}
     ]"#;
 
     #[test]
     fn an_entry_is_a_row_and_what_it_lacks_stays_empty() {
-        let table = table(&shown(&[results(machine(), RESULTS)]).unwrap().concat());
+        let table = table(&rows(&[results(machine(), RESULTS)]).concat());
         let rows: Vec<_> = table.lines().skip(2).take(2).collect();
         assert_eq!(
             rows,
             [
                 "| mlp-step | cpu | 2 | 40 | 56.1 µs | 2.0 µs | 713012 | 3.2 % | 1.5 % | 30 MB | \
                  memory grew by -0.1 MB, data wait 4.2 %, efficiency 90.0 % | pytorch 100.0 µs, 1.78, 60 MB; tensorflow 200.0 µs, 3.56 |",
-                "| start | cpu |  |  | 1.50 s | 40.00 ms |  |  |  |  |  |  |",
+                "| start | cpu | 2 |  | 1.50 s | 40.00 ms |  |  |  |  |  |  |",
             ]
         );
     }
@@ -255,7 +252,7 @@ pub(super) mod tests {
         let charts = ["ratios.svg".to_owned()];
         let command = "cargo xtask bench";
         let all = [results];
-        let page = text("2026-11-21", command, &charts, &all, &shown(&all).unwrap());
+        let page = page("2026-11-21", command, &charts, &all, &rows(&all));
         assert!(page.starts_with("# Results of 2026-11-21\n"));
         let device = "- cpu: AMD EPYC(TM) 7B13 (2 threads); processor: AMD EPYC(TM) 7B13, 2 cores;";
         assert!(page.contains(device), "{page}");
@@ -276,15 +273,15 @@ pub(super) mod tests {
         let all = [gpu(), elsewhere.clone(), machine()].map(|machine| {
             results(machine.clone(), if machine.on_gpu() { &on_gpu } else { RESULTS })
         });
-        let against = against_cpu(&all, &shown(&all).unwrap());
+        let against = against_cpu(&all, &rows(&all));
         assert!(against.contains("| mlp-step | cuda | 11.2 µs | 56.1 µs | 5.0 |\n"), "{against}");
     }
 
     #[test]
     fn readme_shows_what_has_peers() {
-        let entries: Vec<Entry> = serde_json::from_str(RESULTS).unwrap();
+        let measured = &rows(&[results(machine(), RESULTS)])[0];
         let folder = "crates/bench/results/x";
-        let text = summary(&machine(), &entries, folder).unwrap();
+        let text = summary(&machine(), measured, folder).unwrap();
         let begins = "2026-11-21, AMD EPYC(TM) 7B13, 2 cores, commit 0123abc: median time";
         assert!(text.starts_with(begins), "{text}");
         let rows: Vec<&str> = text.lines().skip(2).take(3).collect();
@@ -297,11 +294,11 @@ pub(super) mod tests {
             ]
         );
         assert!(!text.contains("start"));
-        let of_gpu = summary(&gpu(), &entries, folder).unwrap();
+        let of_gpu = summary(&gpu(), measured, folder).unwrap();
         assert!(of_gpu.starts_with("2026-11-21, NVIDIA H200, cuda, driver 580.65, commit 0123abc"));
-        assert!(summary(&machine(), &entries[1..], folder).is_none());
+        assert!(summary(&machine(), &measured[1..], folder).is_none());
         // Times of 2 threads say nothing about a machine of 4 cores.
         let larger = Machine { cores: 4, ..machine() };
-        assert!(summary(&larger, &entries, folder).is_none());
+        assert!(summary(&larger, measured, folder).is_none());
     }
 }
