@@ -181,8 +181,8 @@ int nvrtcCreateProgram(Program** program, const char* source, const char*, int, 
 }
 int nvrtcDestroyProgram(Program** program) { return delete *program, 0; }
 
+// Does not return an error: what a device lacks, such as shared memory, shows only when a kernel starts.
 int nvrtcCompileProgram(Program* program, int count, const char* const* options) {
-    constexpr int COMPILATION = 6;
     if (is_idle()) return 0;
     // Before each, since NVIDIA's compiler may have set up more in the last.
     end_in_turn();
@@ -205,7 +205,7 @@ int nvrtcCompileProgram(Program* program, int count, const char* const* options)
     if (!nvidia_compiles(*program, name, {options, options + count})) {
         std::fprintf(stderr, "emulated CUDA: NVIDIA's compiler refuses %s\n%s\n",
                      (stem + ".cpp").c_str(), program->log.c_str());
-        return COMPILATION;
+        std::abort();
     }
     std::string command = "g++ -std=c++17 -O1 -w -fPIC -shared -fno-strict-aliasing -fsanitize=alignment "
                           "-fsanitize-undefined-trap-on-error -I" + in_quotes(folder + "/include") +
@@ -218,7 +218,7 @@ int nvrtcCompileProgram(Program* program, int count, const char* const* options)
     if (status != 0) {
         std::fprintf(stderr, "emulated CUDA: cannot compile %s\n%s\n", (stem + ".cpp").c_str(),
                      program->log.c_str());
-        return COMPILATION;
+        std::abort();
     }
     std::filesystem::rename(own + ".so", program->library);
     return 0;

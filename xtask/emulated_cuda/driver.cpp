@@ -217,8 +217,9 @@ int cuModuleLoadData(void** module, const void* image) {
     Turn turn(one_at_a_time);
     if (is_idle()) return *module = &allocations, SUCCESS;
     *module = dlopen(static_cast<const char*>(image), RTLD_NOW | RTLD_LOCAL);
-    if (!*module) std::fprintf(stderr, "emulated CUDA: %s\n", dlerror());
-    return *module ? SUCCESS : INVALID_VALUE;
+    if (*module) return SUCCESS;
+    std::fprintf(stderr, "emulated CUDA: %s\n", dlerror());
+    std::abort();
 }
 int cuModuleGetFunction(void** function, void* module, const char* name) {
     auto kernel = std::make_unique<Kernel>();

@@ -5,7 +5,8 @@
 // Some of what a GPU leaves open is an error here: memory that nothing has written is full of NaN, in the
 // first 64 MiB of an allocation, and the process ends where some threads of a warp wait for the warp and
 // others for the block, or too few arrive at a barrier. Threads that wait for the same at different places
-// of a kernel go on: where a thread waits is not known.
+// of a kernel go on: where a thread waits is not known. The process also ends where a kernel does not
+// compile: autotune would go on with others.
 //
 // Environment:
 // - CUDA_PATH: the folder of the libraries and of `include`; compiled kernels are kept there
