@@ -48,9 +48,7 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
     }
     let commit = commit(shell)?;
     // If this is interrupted, `--results` makes the page of what was measured.
-    let folder = program::target_directory(shell)?.join("bench-results");
-    shell.remove_path(&folder)?;
-    shell.create_dir(&folder)?;
+    let folder = program::empty_folder(shell, "bench-results")?;
     let (mut measured, mut files, mut failed) = (None, Vec::new(), Vec::new());
     for backend in &options.backends {
         let json = folder.join(format!("{backend}.json"));

@@ -2,7 +2,7 @@
 //! several ranks one is killed, and the others must end by themselves.
 
 use std::{
-    env, fs,
+    fs,
     io::Read as _,
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
@@ -63,28 +63,27 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
     println!("kills {} times, with --seed {seed}", options.times);
     let mut moments = Moments(Rng::with_seed(seed));
 
-    let alone = shell.create_temp_dir()?;
+    let folder = program::empty_folder(shell, "kill-test")?;
+    let alone = shell.create_dir(folder.join("undisturbed"))?;
     let began = Instant::now();
-    ended(&mut job.spawn(alone.path(), &job.train())?)?;
+    ended(&mut job.spawn(&alone, &job.train())?)?;
     let length = began.elapsed();
-    let expected = Left::read(alone.path())?;
+    let expected = Left::read(&alone)?;
     println!("an undisturbed run takes {:.2} s", length.as_secs_f64());
 
     let mut tally = Tally::default();
     while tally.kills < options.times {
-        let folder = shell.create_temp_dir()?;
+        let killed = folder.join("killed");
+        shell.remove_path(&killed)?;
+        shell.create_dir(&killed)?;
         let kills_left = options.times - tally.kills;
-        let ended =
-            run_to_the_end(&job, folder.path(), length, kills_left, &mut moments, &mut tally)
-                .and_then(|()| Left::read(folder.path()))
-                .and_then(|left| {
-                    ensure!(left == expected, "a killed run ended differently");
-                    Ok(())
-                });
-        if let Err(error) = ended {
-            let kept = keep(folder.path())?;
-            return Err(error.context(format!("the run's folder is kept: {}", kept.display())));
-        }
+        run_to_the_end(&job, &killed, length, kills_left, &mut moments, &mut tally)
+            .and_then(|()| Left::read(&killed))
+            .and_then(|left| {
+                ensure!(left == expected, "a killed run ended differently");
+                Ok(())
+            })
+            .with_context(|| format!("the run is in `{}`", killed.display()))?;
     }
     println!(
         "{} kills, {} of them before the run began and {} before its first checkpoint; \
@@ -318,13 +317,6 @@ impl Moments {
     fn anywhere(&mut self, length: Duration) -> Duration {
         length.mul_f64(self.0.f64())
     }
-}
-
-/// Moves a folder to where it is not removed.
-fn keep(folder: &Path) -> anyhow::Result<PathBuf> {
-    let kept = env::temp_dir().join(format!("kill-test-{}", std::process::id()));
-    fs::rename(folder, &kept)?;
-    Ok(kept)
 }
 
 #[cfg(test)]

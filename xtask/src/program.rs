@@ -71,6 +71,14 @@ pub(crate) fn build(
     program.canonicalize().context("cargo did not build the program")
 }
 
+/// An empty folder where cargo builds, for one command at a time. It is not removed at its end but by the next,
+/// so what is interrupted leaves nothing that stays.
+pub(crate) fn empty_folder(shell: &Shell, name: &str) -> anyhow::Result<PathBuf> {
+    let folder = target_directory(shell)?.join(name);
+    shell.remove_path(&folder)?;
+    Ok(shell.create_dir(folder)?)
+}
+
 /// Where cargo builds, by whichever of its settings.
 pub(crate) fn target_directory(shell: &Shell) -> anyhow::Result<PathBuf> {
     let metadata = cmd!(shell, "cargo metadata --no-deps --format-version 1").quiet().read()?;

@@ -119,6 +119,10 @@ impl Child {
         }
         command.env("RAYON_NUM_THREADS", threads.to_string());
         command.env("BURN_RECIPES_DATA", folder); // for cached features
+        if ranks.is_none() {
+            // Its run is removed with the folder, even if it is interrupted. MPI's own paths must stay short.
+            command.env("TMPDIR", folder);
+        }
         let mut child = Self::spawn(command, folder)?;
         child.is_launcher = ranks.is_some();
         Ok(child)

@@ -13,7 +13,8 @@ use bench::{
 };
 use clap::{Args, Parser, Subcommand, builder::RangedU64ValueParser};
 use mimalloc::MiMalloc;
-use training::Group;
+use signal_hook::{consts::SIGINT, flag};
+use training::{Group, Stop};
 
 #[global_allocator]
 static ALLOCATOR: Allocator<MiMalloc> = Allocator(MiMalloc); // as in `recipes`
@@ -122,6 +123,10 @@ fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     if let Some(missing) = peers.missing() {
         eprintln!("{missing}");
     }
+    // Ctrl-C ends the processes that measure. This one removes the temporary folders; the second ends it.
+    let stop = Stop::default();
+    flag::register_conditional_shutdown(SIGINT, 130, stop.flag())?;
+    flag::register(SIGINT, stop.flag())?;
     let scratch = tempfile::tempdir().context("cannot create a temporary folder")?;
     let kernels = arguments.kernels.clone();
     let kernels = kernels.or_else(|| Some(recipes::cache_folder()?.join("kernels")));
@@ -138,6 +143,7 @@ fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
         scratch: scratch.path().to_owned(),
         kernels,
         quick: arguments.quick,
+        stop: stop.clone(),
     };
     // What one of them lacks is said before the others are measured.
     let trials = cases.iter().map(|case| case.trials(&options));
@@ -151,6 +157,8 @@ fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     let mut failed = false;
     for trials in trials {
         bench.run(&trials, &mut |entry| {
+            // What was interrupted is no result.
+            ensure!(!stop.requested(), "interrupted");
             let entry = match entry {
                 Ok(entry) => entry,
                 Err(error) => {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
 use backend::{Peaks, Precision, device::cores};
+use training::Stop;
 
 use crate::{
     Entry, Job, Machine, ON_GPU, Peers, Refused, Trial,
@@ -61,6 +62,8 @@ pub struct Options {
     /// At most three steps a round, and no compiled PyTorch: shows that everything runs; the times
     /// mean nothing.
     pub quick: bool,
+    /// Once requested, no trial is begun.
+    pub stop: Stop,
 }
 
 /// Measures cases.
@@ -145,6 +148,7 @@ impl Bench {
             exchange.write(folder, threads)?;
         }
         let job = trial.job(folder, self.options.quick)?;
+        ensure!(!self.options.stop.requested(), "interrupted");
         // Compiling takes longer than all else of a quick run.
         let left_out = |peer| self.options.quick && peer == Peer::PytorchCompiled;
         let peers: Vec<Peer> = trial
