@@ -61,7 +61,8 @@ pub(crate) fn forward<B: Backend>(
     let count = sums[0].max(1.0);
     let (of_values, of_squares) = sums[1..].split_at(means.len());
     let common = of_values.iter().map(|sum| sum / count);
-    let around = |(squares, mean): (&f64, f64)| (squares / count - mean * mean).max(0.0);
+    let around =
+        |(squares, mean): (&f64, f64)| (squares / count - mean * mean).clamp(0.0, f64::INFINITY);
     let variances = of_squares.iter().zip(common.clone()).map(around).collect();
 
     let mean = from_host::<B>(common.collect(), &device);
@@ -133,4 +134,73 @@ fn from_host<B: Backend>(values: Vec<f64>, device: &B::Device) -> FloatTensor<B>
     let values: Vec<f32> = values.into_iter().map(|value| value as f32).collect();
     let count = values.len();
     primitive(Tensor::<B, 1>::from_data(TensorData::new(values, [count]), device))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        Selected,
+        random::{Purpose, Random},
+    };
+
+    const CHANNELS: usize = 3;
+
+    fn layer(values: &[f32]) -> BatchNorm2d<Selected> {
+        let device = Default::default();
+        let shape = [values.len() / (CHANNELS * 4), CHANNELS, 2, 2];
+        let input =
+            Tensor::<Selected, 4>::from_data(TensorData::new(values.to_vec(), shape), &device);
+        BatchNorm2d {
+            input: primitive(input),
+            scale: primitive(Tensor::<Selected, 1>::ones([CHANNELS], &device)),
+            shift: primitive(Tensor::<Selected, 1>::zeros([CHANNELS], &device)),
+            stored: None,
+            over_processes: None,
+            residual: None,
+            epsilon: 1e-5,
+            rectified: false,
+        }
+    }
+
+    /// What a process with this batch adds: its count, and the sums of its values and of their squares.
+    fn sums(values: &[f32]) -> Vec<f64> {
+        let of = |channel, power| {
+            let rows = values.chunks(4).skip(channel).step_by(CHANNELS).flatten();
+            rows.map(|&value| f64::from(value).powi(power)).sum()
+        };
+        let channels = || 0..CHANNELS;
+        let count = values.len() / CHANNELS;
+        let sums = channels().map(|channel| of(channel, 1)).chain(channels().map(|it| of(it, 2)));
+        [count as f64].into_iter().chain(sums).collect()
+    }
+
+    fn numbers<const D: usize>(found: FloatTensor<Selected>) -> Vec<f32> {
+        tensor::<Selected, D>(found).into_data().iter().collect()
+    }
+
+    /// With a mean of a thousand deviations, whose square leaves f32 one digit of the variance.
+    #[test]
+    fn the_statistics_are_those_of_the_whole_batch() {
+        let random = Random::new(1, Purpose::Synthetic, 0);
+        let values: Vec<f32> =
+            (0..10 * CHANNELS * 4).map(|it| 1000.0 + random.normal(it as u64)).collect();
+        let (own, other) = values.split_at(6 * CHANNELS * 4);
+        for (counts, all) in [(true, &values[..]), (false, other)] {
+            let of_other = sums(other);
+            set_sum_over_processes(Some(Rc::new(move |numbers: &mut [f64]| {
+                numbers.iter_mut().zip(&of_other).for_each(|(own, other)| *own += other);
+            })));
+            let found = forward(layer(own), Counts(counts));
+            set_sum_over_processes(None);
+            let expected = Selected::fused_batch_norm2d(layer(all));
+            assert_eq!(found.over_processes, Some(all.len() / CHANNELS));
+            let pairs = [(found.mean, expected.mean), (found.variance, expected.variance)];
+            for (found, expected) in pairs {
+                for (found, expected) in numbers::<1>(found).iter().zip(numbers::<1>(expected)) {
+                    assert!((found / expected - 1.0).abs() < 1e-5, "{found} and {expected}");
+                }
+            }
+        }
+    }
 }

@@ -384,7 +384,7 @@ pub fn lstm<B: Backend>(
     (result(outputs), state)
 }
 
-/// The products of as many matrices.
+/// The products of matrices, pair by pair.
 ///
 /// - `left`: `[.., rows, inner]`
 /// - `right`: `[.., inner, columns]`

@@ -100,7 +100,7 @@ pub trait Backend: burn::tensor::backend::Backend {
         Self::float_reshape(Self::float_sum_dim(values, 0), Shape::new([columns]))
     }
 
-    /// The products of as many matrices, `[.., rows, inner]` by `[.., inner, columns]`.
+    /// The products of matrices, pair by pair: `[.., rows, inner]` by `[.., inner, columns]`.
     fn product(left: FloatTensor<Self>, right: FloatTensor<Self>) -> FloatTensor<Self> {
         Self::float_matmul(left, right)
     }
@@ -185,7 +185,10 @@ pub trait Backend: burn::tensor::backend::Backend {
         embedding_mean::composed::<Self>(table, indices)
     }
 
-    /// The gradient of the table, `[entries, width]`, from that of the means.
+    /// The gradient of the table, `[entries, width]`, from that of the means, `[batch, width]`; that of entry 0
+    /// is zeros.
+    ///
+    /// - `indices`: `[batch, time]`
     fn fused_embedding_mean_backward(
         entries: usize,
         indices: IntTensor<Self>,

@@ -5,25 +5,35 @@ use burn::tensor::{TensorMetadata, ops::FloatTensor};
 
 use crate::{Backend, tape};
 
+/// Left and right, each where the gradient of the other is wanted.
+type Operands<B> = [Option<FloatTensor<B>>; 2];
+
 pub(crate) fn recorded<B: Backend, C: CheckpointStrategy>(
     left: FloatTensor<Autodiff<B, C>>,
     right: FloatTensor<Autodiff<B, C>>,
 ) -> FloatTensor<Autodiff<B, C>> {
-    let recording = tape::begin::<B, C, _, 2>([&left, &right], |(left, right), gradient| {
-        [
-            Some(B::product(gradient.clone(), transposed::<B>(right))),
-            Some(B::product(transposed::<B>(left), gradient)),
-        ]
+    let recording = tape::begin::<B, C, Operands<B>, 2>([&left, &right], |operands, gradient| {
+        let [left, right] = operands;
+        let of_left = |right| B::product(gradient.clone(), copied::<B>(transposed::<B>(right)));
+        let of_left = right.map(of_left);
+        [of_left, left.map(|left| B::product(transposed::<B>(left), gradient))]
     });
+    let tracked = [&left, &right].map(|parent| parent.is_tracked());
     let (left, right) = (left.primitive, right.primitive);
-    let output = B::product(left.clone(), right.clone());
-    tape::finish(recording, (left, right), output)
+    let saved = [tracked[1].then(|| left.clone()), tracked[0].then(|| right.clone())];
+    tape::finish(recording, saved, B::product(left, right))
 }
 
 /// `[.., rows, columns]` as `[.., columns, rows]`
 fn transposed<B: Backend>(matrices: FloatTensor<B>) -> FloatTensor<B> {
     let last = matrices.rank() - 1;
     B::float_swap_dims(matrices, last - 1, last)
+}
+
+/// A copy of a view, as [`primitive::transposed`](crate::primitive::transposed) makes one.
+fn copied<B: Backend>(view: FloatTensor<B>) -> FloatTensor<B> {
+    let shape = view.shape();
+    B::float_reshape(B::float_reshape(view, [shape.num_elements()].into()), shape)
 }
 
 #[cfg(test)]

@@ -4,8 +4,8 @@ use backend::{
     Backend, PlaneMap, Selected,
     functional::{
         Conv2dOptions, LstmState, LstmWeights, Normalization, PoolOptions, affine, batch_norm2d,
-        binary_cross_entropy, conv2d, conv2d_relu_max_pool, cross_entropy, embedding, linear, lstm,
-        max_pool2d, normalized, pixels, product, subsample,
+        binary_cross_entropy, conv2d, conv2d_relu_max_pool, cross_entropy, embedding,
+        embedding_mean, linear, lstm, max_pool2d, normalized, pixels, product, subsample,
     },
 };
 use burn::tensor::{Int, Tensor};
@@ -134,6 +134,12 @@ fn matrices_that_do_not_fit() {
 }
 
 #[test]
+#[should_panic(expected = "product: [1, 3, 4] cannot be multiplied by [2, 4, 3]")]
+fn not_as_many_matrices() {
+    product(zeros([1, 3, 4]), zeros([2, 4, 3]));
+}
+
+#[test]
 #[should_panic(expected = "linear: the input of [5, 4] must be [5, 3]")]
 fn a_dense_layer_of_other_inputs() {
     linear(zeros([5, 4]), zeros([3, 2]), zeros([2]), false);
@@ -173,10 +179,16 @@ fn an_index_of_nothing() {
         let indices = (indices(2) + index).unsqueeze::<2>();
         drop(embedding(zeros([3, 4]), indices));
     });
+    let means = told(|index| {
+        let indices = (indices(2) + index).unsqueeze::<2>();
+        drop(embedding_mean(zeros([3, 4]), indices));
+    });
     for (place, index) in [-1, 3].into_iter().enumerate() {
         let target = format!("cross_entropy: the target {index} is none of 3 classes");
         assert!(targets[place].starts_with(&target), "{targets:?}");
         let row = format!("embedding: the index {index} is none of 3 rows");
         assert!(rows[place].starts_with(&row), "{rows:?}");
+        let mean = format!("embedding_mean: the index {index} is none of 3 rows");
+        assert!(means[place].starts_with(&mean), "{means:?}");
     }
 }

@@ -11,7 +11,8 @@ use burn::{
 };
 use models::{
     CnnConfig, HeadConfig, Initialization, MlpConfig, Pass, Positions, ResNetConfig, Shortcut,
-    SimpleNetConfig, TextLstmConfig, VggClassifierConfig, VggConfig, losses::cross_entropy,
+    SimpleNetConfig, TextLstmConfig, TextReaderConfig, VggClassifierConfig, VggConfig,
+    losses::cross_entropy,
 };
 
 use crate::common::{images, tokens};
@@ -48,6 +49,19 @@ fn dense_networks() {
     let config = MlpConfig { inputs: 20, hidden: vec![10, 7], outputs: 3, ..Default::default() };
     let model = config.init::<Recorded>(0, &Device::default());
     check("mlp", 3 + 1, || model.forward(images([5, 20]), &mut Pass::evaluation()));
+}
+
+#[test]
+fn readers_of_texts() {
+    for (hidden, operations) in [(None, 1), (Some(6), 2)] {
+        let text = TextReaderConfig { feature: 0, length: 5, tokens: 11, embedding: 4, hidden };
+        let (texts, inputs, outputs) = (vec![text], 5, 3);
+        let config = MlpConfig { inputs, texts, outputs, ..Default::default() };
+        let model = config.init::<Recorded>(0, &Device::default());
+        let tokens = || tokens::<Recorded>(4, 5).float();
+        let mut pass = Pass::evaluation();
+        check("mlp", operations + 1 + 1, || model.forward(tokens(), &mut pass));
+    }
 }
 
 #[test]

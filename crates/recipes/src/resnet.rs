@@ -26,8 +26,7 @@ pub static RECIPE: Recipe = Recipe {
     plan: |layers, progress| {
         let config: ImageConfig<Model> = RECIPE.resolve(layers)?;
         config.plan(progress, |config, images, classes| {
-            refuse_lone_values(&config.training, images)?;
-            network(&config.model, images, classes).map(Architecture::ResNet)
+            fitting(config, images, classes).map(Architecture::ResNet)
         })
     },
 };
@@ -66,15 +65,14 @@ fn train<B: AutodiffBackend>(
     device: &B::Device,
 ) -> Result<Summary, Failure> {
     let seed = config.training.seed;
-    config.check_size(|config, images, classes| network(&config.model, images, classes))?;
+    config.check_size(fitting)?;
 
     // The data: how it is read, batched and split.
     let images = TrainingImages::<B>::open(&mut config, &mut start, device)?;
     let TrainingImages { train, augmentation, loss, validation, test, .. } = &images;
 
     // The network.
-    let network = network(&config.model, images.preprocessing.shape(), images.classes.len())?;
-    refuse_lone_values(&config.training, images.preprocessing.shape())?;
+    let network = fitting(&config, images.preprocessing.shape(), images.classes.len())?;
     let description = images.describe(RECIPE.name, Architecture::ResNet(network.clone()));
     let model = images.begin(network.init::<B>(seed, device), &description)?;
 
@@ -120,6 +118,16 @@ pub fn network(
     let network = ResNetConfig { depth, shortcut, channels: images.channels, classes };
     network.check()?;
     Ok(network)
+}
+
+/// The network for images of this shape, if the batches of the configuration are enough for its norms.
+fn fitting(
+    config: &ImageConfig<Model>,
+    images: ImageShape,
+    classes: usize,
+) -> Result<ResNetConfig, Failure> {
+    refuse_lone_values(&config.training, images)?;
+    network(&config.model, images, classes)
 }
 
 /// Refuses samples one at a time where the last maps have one pixel: normalised, a single value is 0

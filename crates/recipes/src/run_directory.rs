@@ -266,7 +266,7 @@ impl Drop for RunDirectory {
         if self.path.join(CONFIG).exists() {
             return;
         }
-        // Still held, so no other process writes here; one that waits for it takes a new one.
+        // Still held, so no other process writes here.
         let _ = fs::remove_file(self.path.join(LOCK));
         remove_empty(&self.created);
     }
@@ -392,10 +392,7 @@ pub(crate) fn is_in_use(path: &Path) -> bool {
 
 fn lock(path: &Path) -> Result<FileLock, Failure> {
     for _ in 0..LOCK_ATTEMPTS {
-        let file = path.join(LOCK);
-        let lock = FileLock::take(&file).map_err(Failure::user_data)?;
-        // A run that was refused removes the file, which another process may have opened just before.
-        if let Some(lock) = lock.filter(|_| file.exists()) {
+        if let Some(lock) = FileLock::take(&path.join(LOCK)).map_err(Failure::user_data)? {
             return Ok(lock);
         }
         thread::sleep(ASKING);

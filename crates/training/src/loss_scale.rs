@@ -31,11 +31,11 @@ impl<B: Backend> LossScale<B> {
 
     /// The current values, for [`restored`](Self::restored); waits for the device.
     pub(crate) fn values(&self) -> [f64; 2] {
-        [self.factor(), self.updates.clone().into_scalar().elem()]
+        [self.read_factor(), self.updates.clone().into_scalar().elem()]
     }
 
     /// The current factor; waits for the device.
-    pub(crate) fn factor(&self) -> f64 {
+    pub(crate) fn read_factor(&self) -> f64 {
         self.factor.clone().into_scalar().elem()
     }
 

@@ -2,8 +2,8 @@
 //! entry, without one unit that goes through all of them. Indices may share a row, as those of a mean do.
 //!
 //! The rows are taken some at a time, and these are cut into segments. In each the first row of an entry sums
-//! the others of the segment; then the first of all sums those of the segments. So no sum is longer than a
-//! segment or than their number.
+//! the others of the segment; then the first of all sums those of the segments, and adds the sum to those of
+//! the rows before. So no sum is much longer than the root of the number of rows.
 
 use burn::tensor::DType;
 use burn_cubecl::{
@@ -135,26 +135,24 @@ fn sum_entries<I: Int>(
 
 /// The gradient of a table, `[entries, width]`.
 ///
-/// - `indices`: `[rows, sharing]`
-/// - `gradient`: `[rows, width]`, each row that of as many indices as share it
-/// - `first`: the first entry that has a gradient; the others get zeros
+/// - `indices`: of any shape
+/// - `gradient`: `[.., width]`, each row that of so many successive indices as are `sharing` it
+/// - `first`: the first entry that has a gradient; those before get zeros
 pub(super) fn backward<R: CubeRuntime>(
     entries: usize,
     indices: CubeTensor<R>,
     gradient: CubeTensor<R>,
+    [width, sharing]: [usize; 2],
     first: u32,
 ) -> CubeTensor<R> {
     let [indices, gradient] = [indices, gradient].map(into_contiguous);
     let rows = indices.meta.num_elements();
-    let width = gradient.meta.shape().last().copied().unwrap_or(1);
-    let sharing = rows * width / gradient.meta.num_elements();
     let (client, device) = (gradient.client.clone(), gradient.device.clone());
     // Made as one row, which no padding divides.
-    let table = zeros_client(client, device, [entries * width].into(), DType::F32);
+    let table = zeros_client(client.clone(), device, [entries * width].into(), DType::F32);
     let at_a_time = rows.min(AT_A_TIME);
     // The lengths of both sums, together the smallest.
     let segment = (at_a_time as f64).sqrt().ceil() as usize;
-    let client = table.client.clone();
     let links = || empty_of(DType::U32, &table, [at_a_time]);
     let (next, is_first, sums) = (links(), links(), empty(&table, [at_a_time, width]));
     let index = indices.dtype.into();

@@ -51,7 +51,7 @@ use crate::{Arithmetic, arithmetic};
 /// Multiplications of a product that is not worth a choice of kernels: 64 rows by 64 columns of 64.
 const SMALL: usize = 1 << 18;
 
-/// `[.., rows, inner]` by `[.., inner, columns]`, of as many matrices.
+/// `[.., rows, inner]` by `[.., inner, columns]`, pair by pair.
 pub(super) fn product<R: CubeRuntime>(left: CubeTensor<R>, right: CubeTensor<R>) -> CubeTensor<R> {
     let shape = shape(&left, &right);
     let last = shape.num_dims() - 1;

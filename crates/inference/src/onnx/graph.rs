@@ -17,7 +17,7 @@ pub(super) struct Graph {
     weights: BTreeMap<String, StoredTensor>,
     /// The type in which they are stored.
     numbers: NumberType,
-    /// Why the first of them that cannot be, cannot.
+    /// The error of the first weight beyond the range of `numbers`, with which no graph is returned.
     refused: Option<StoreError>,
     message: GraphMessage,
 }
@@ -106,7 +106,7 @@ impl Graph {
             Ok(narrow) => narrow,
             Err(error) => {
                 self.refused.get_or_insert(error);
-                return name.to_owned();
+                return name.to_owned(); // names nothing
             }
         };
         let kind = match numbers {

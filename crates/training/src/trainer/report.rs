@@ -179,7 +179,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
     /// Reports what was read of the steps since the last report.
     fn report_interval(&mut self) -> Result<(), TrainError> {
         let gradient_norm = self.state.gradient_norm();
-        let loss_scale = self.state.loss_scale.as_ref().map(LossScale::factor);
+        let loss_scale = self.state.loss_scale.as_ref().map(LossScale::read_factor);
         let now = self.clock.seconds();
         let record = &mut self.state.record;
         let interval = std::mem::replace(&mut record.interval, Interval::from(now));
