@@ -46,14 +46,24 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
         let bench = program::build(shell, "bench", "dev", Some("cpu"))?;
         return write_page(shell, options, &bench, &[], &files);
     }
+    ensure!(
+        !options.arguments.iter().any(|argument| argument == "--quick"),
+        "results of `--quick` are not kept, since their times mean nothing; for them: \
+         `cargo run --release --package bench -- run --quick`"
+    );
     let commit = commit(shell)?;
-    // If this is interrupted, `--results` makes the page of what was measured.
-    let folder = program::empty_folder(shell, "bench-results")?;
+    let folder = program::Folder::empty(shell, "bench-results")?;
+    let folder = folder.path();
+    println!(
+        "results are kept in `{0}` until the next run; if this one is interrupted: \
+         `cargo xtask bench --results {0}/*.json`",
+        folder.display()
+    );
     let (mut measured, mut files, mut failed) = (None, Vec::new(), Vec::new());
     for backend in &options.backends {
         let json = folder.join(format!("{backend}.json"));
         // A benchmark that failed has said why; the others and the other backends still count.
-        if let Err(error) = measure(shell, options, backend, &json) {
+        if let Err(error) = measure(shell, options, backend, &commit, &json) {
             eprintln!("error: {backend}: {error:#}");
             failed.push(backend.as_str());
         }
@@ -64,8 +74,7 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
     }
     if let Some(backend) = measured {
         let bench = program::build(shell, "bench", "release", Some(backend))?;
-        let told = ["--commit", &commit, "--command", &command(options)];
-        write_page(shell, options, &bench, &told, &files)?;
+        write_page(shell, options, &bench, &["--command", &command(options)], &files)?;
     }
     ensure!(
         failed.is_empty(),
@@ -75,12 +84,19 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn measure(shell: &Shell, options: &Options, backend: &str, json: &Path) -> anyhow::Result<()> {
+fn measure(
+    shell: &Shell,
+    options: &Options,
+    backend: &str,
+    commit: &str,
+    json: &Path,
+) -> anyhow::Result<()> {
     let bench = program::build(shell, "bench", "release", Some(backend))?;
     let (arguments, flags) = (&options.arguments, flags(options));
     // There, since the arguments may hold paths.
     let _there = shell.push_dir(env::current_dir()?);
-    Ok(cmd!(shell, "{bench} run {arguments...} {flags...} --json {json}").run()?)
+    Ok(cmd!(shell, "{bench} run {arguments...} {flags...} --commit {commit} --json {json}")
+        .run()?)
 }
 
 /// - `told`: further arguments of `bench page`

@@ -63,7 +63,8 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
     println!("kills {} times, with --seed {seed}", options.times);
     let mut moments = Moments(Rng::with_seed(seed));
 
-    let folder = program::empty_folder(shell, "kill-test")?;
+    let folder = program::Folder::empty(shell, "kill-test")?;
+    let folder = folder.path();
     let alone = shell.create_dir(folder.join("undisturbed"))?;
     let began = Instant::now();
     ended(&mut job.spawn(&alone, &job.train())?)?;
@@ -83,7 +84,9 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
                 ensure!(left == expected, "a killed run ended differently");
                 Ok(())
             })
-            .with_context(|| format!("the run is in `{}`", killed.display()))?;
+            .with_context(|| {
+                format!("the run is in `{}`, until the next kill-test", killed.display())
+            })?;
     }
     println!(
         "{} kills, {} of them before the run began and {} before its first checkpoint; \

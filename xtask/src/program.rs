@@ -1,9 +1,13 @@
 //! Programs of this workspace, built for a command that runs them; tests, run on a backend; and what makes
 //! both build quickly.
 
-use std::{env, path::PathBuf};
+use std::{
+    env,
+    fs::{File, TryLockError},
+    path::{Path, PathBuf},
+};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 use xshell::{Shell, cmd};
 
 use crate::emulated_cuda::Device;
@@ -33,7 +37,7 @@ pub(crate) fn run_tests(
     Ok(cmd!(shell, "cargo test {UNOPTIMISED...} {options...} {tests...}").run()?)
 }
 
-/// Builds `recipes` or `bench` and returns its path; in the profile `dev` one for a named backend is not
+/// Builds `recipes` or `bench` and returns its path; in the profile `dev` one for a named backend is hardly
 /// optimised.
 ///
 /// - `feature`: the backend, if not the default, or `mpi`
@@ -71,12 +75,29 @@ pub(crate) fn build(
     program.canonicalize().context("cargo did not build the program")
 }
 
-/// An empty folder where cargo builds, for one command at a time. It is not removed at its end but by the next,
-/// so what is interrupted leaves nothing that stays.
-pub(crate) fn empty_folder(shell: &Shell, name: &str) -> anyhow::Result<PathBuf> {
-    let folder = target_directory(shell)?.join(name);
-    shell.remove_path(&folder)?;
-    Ok(shell.create_dir(folder)?)
+/// A folder where cargo builds, for one command at a time. It is not removed at its end but by the next, so what
+/// is interrupted leaves nothing that stays.
+pub(crate) struct Folder {
+    path: PathBuf,
+    _lock: File, // held as long as it is open
+}
+
+impl Folder {
+    /// Without what the last command left in it.
+    pub(crate) fn empty(shell: &Shell, name: &str) -> anyhow::Result<Self> {
+        let path = target_directory(shell)?.join(name);
+        let lock = shell.create_dir(path.with_extension("lock"))?.join("lock");
+        let lock = File::create(&lock).with_context(|| format!("`{}`", lock.display()))?;
+        if matches!(lock.try_lock(), Err(TryLockError::WouldBlock)) {
+            bail!("`{}` is in use by another command; wait until it has ended", path.display());
+        }
+        shell.remove_path(&path)?;
+        Ok(Self { path: shell.create_dir(path)?, _lock: lock })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
 }
 
 /// Where cargo builds, by whichever of its settings.

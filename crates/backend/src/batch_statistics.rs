@@ -61,6 +61,7 @@ pub(crate) fn forward<B: Backend>(
     let count = sums[0].max(1.0);
     let (of_values, of_squares) = sums[1..].split_at(means.len());
     let common = of_values.iter().map(|sum| sum / count);
+    // Not by `max`, which would make 0 of a NaN.
     let around =
         |(squares, mean): (&f64, f64)| (squares / count - mean * mean).clamp(0.0, f64::INFINITY);
     let variances = of_squares.iter().zip(common.clone()).map(around).collect();
@@ -177,6 +178,15 @@ mod tests {
 
     fn numbers<const D: usize>(found: FloatTensor<Selected>) -> Vec<f32> {
         tensor::<Selected, D>(found).into_data().iter().collect()
+    }
+
+    #[test]
+    fn what_is_not_finite_stays_so() {
+        set_sum_over_processes(Some(Rc::new(|_: &mut [f64]| ())));
+        let values = [f32::INFINITY; 2 * CHANNELS * 4];
+        let found = forward(layer(&values), Counts(true));
+        set_sum_over_processes(None);
+        assert!(numbers::<1>(found.variance).iter().all(|variance| variance.is_nan()));
     }
 
     /// With a mean of a thousand deviations, whose square leaves f32 one digit of the variance.

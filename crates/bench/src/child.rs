@@ -118,11 +118,7 @@ impl Child {
             command.env("CUDA_CACHE_PATH", driver);
         }
         command.env("RAYON_NUM_THREADS", threads.to_string());
-        command.env("BURN_RECIPES_DATA", folder); // for cached features
-        if ranks.is_none() {
-            // Its run is removed with the folder, even if it is interrupted. MPI's own paths must stay short.
-            command.env("TMPDIR", folder);
-        }
+        command.env("BURN_RECIPES_DATA", folder); // for its runs, and cached features
         let mut child = Self::spawn(command, folder)?;
         child.is_launcher = ranks.is_some();
         Ok(child)

@@ -19,6 +19,9 @@ use training::{Group, Stop};
 #[global_allocator]
 static ALLOCATOR: Allocator<MiMalloc> = Allocator(MiMalloc); // as in `recipes`
 
+/// The exit code after Ctrl-C, as of `recipes`.
+const INTERRUPTED: u8 = 130;
+
 /// Measures what the recipes run.
 #[derive(Parser)]
 #[command(name = "bench")]
@@ -73,6 +76,9 @@ struct RunArguments {
     /// Write the results to a file after each benchmark
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// The commit that the program was built of, where more is known of it than when it was built
+    #[arg(long, hide = true)]
+    commit: Option<String>,
 }
 
 fn at_least_one() -> RangedU64ValueParser<usize> {
@@ -82,7 +88,11 @@ fn at_least_one() -> RangedU64ValueParser<usize> {
 fn main() -> anyhow::Result<ExitCode> {
     match Arguments::parse().command {
         Command::List => list(),
-        Command::Run(arguments) => return run(&arguments),
+        Command::Run(arguments) => {
+            let stop = Stop::default();
+            let ended = run(&arguments, &stop);
+            return if stop.requested() { Ok(interrupted()) } else { ended };
+        }
         Command::Page(options) => write_page(Path::new(""), &options)?,
         Command::Child { job, kernels } => {
             let group = Group::from_launcher()?;
@@ -110,8 +120,15 @@ fn list() {
     }
 }
 
+#[allow(clippy::print_stderr)] // Why there is no more.
+fn interrupted() -> ExitCode {
+    eprintln!("interrupted");
+    ExitCode::from(INTERRUPTED)
+}
+
+/// - `stop`: requested by Ctrl-C
 #[allow(clippy::print_stdout, clippy::print_stderr)] // The program's results, and what went wrong.
-fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
+fn run(arguments: &RunArguments, stop: &Stop) -> anyhow::Result<ExitCode> {
     let cases = chosen(&arguments.names)?;
     if let Some(path) = &arguments.json {
         check_writable(path)?;
@@ -123,9 +140,9 @@ fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     if let Some(missing) = peers.missing() {
         eprintln!("{missing}");
     }
-    // Ctrl-C ends the processes that measure. This one removes the temporary folders; the second ends it.
-    let stop = Stop::default();
-    flag::register_conditional_shutdown(SIGINT, 130, stop.flag())?;
+    // A terminal's Ctrl-C ends the processes that measure. This one then removes their folders; a second Ctrl-C
+    // ends it at once.
+    flag::register_conditional_shutdown(SIGINT, INTERRUPTED.into(), stop.flag())?;
     flag::register(SIGINT, stop.flag())?;
     let scratch = tempfile::tempdir().context("cannot create a temporary folder")?;
     let kernels = arguments.kernels.clone();
@@ -150,7 +167,8 @@ fn run(arguments: &RunArguments) -> anyhow::Result<ExitCode> {
     let trials: Vec<Vec<Trial>> = trials.collect::<Result<_, _>>()?;
     let bench = Bench::new(options, peers)?;
     tell_of(&bench);
-    let (machine, peaks) = (bench.machine().clone(), *bench.peaks());
+    let (mut machine, peaks) = (bench.machine().clone(), *bench.peaks());
+    machine.commit = arguments.commit.clone().unwrap_or(machine.commit);
     let benchmarks: Vec<String> = cases.iter().map(|case| case.name.to_owned()).collect();
     let (commands, quick) = (vec![again(arguments, &benchmarks)], arguments.quick);
     let mut results = Results { machine, peaks, benchmarks, commands, quick, entries: Vec::new() };

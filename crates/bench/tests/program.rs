@@ -169,3 +169,31 @@ fn names_are_unique() {
     names.dedup();
     assert_eq!(names.len(), CASES.len());
 }
+
+/// To the process group, as a terminal does.
+#[cfg(unix)]
+#[test]
+fn an_interrupted_run_leaves_no_files_behind() {
+    use std::{
+        io::{BufRead, BufReader},
+        os::unix::process::CommandExt,
+        process::Stdio,
+    };
+
+    let folder = tempfile::tempdir().unwrap();
+    let mut running = Command::new(env!("CARGO_BIN_EXE_bench"))
+        .args(["run", "mlp-step", "--rounds", "1000000", "--peer", "none"])
+        .env("TMPDIR", folder.path())
+        .process_group(0)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = BufReader::new(running.stderr.take().unwrap()).lines().map(Result::unwrap);
+    assert!(said.any(|line| line.starts_with("peak: ")), "nothing is measured");
+    let group = format!("-{}", running.id());
+    assert!(Command::new("kill").args(["-INT", "--", &group]).status().unwrap().success());
+    assert_eq!(running.wait().unwrap().code(), Some(130));
+    assert_eq!(said.last().as_deref(), Some("interrupted"));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}

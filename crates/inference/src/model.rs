@@ -271,7 +271,11 @@ impl<B: Backend> Model<B> {
         let [batch, given @ ..] = shape;
         let fits = match self.network {
             Network::ResNet(_) => given[0] == channels && given[1] > 0 && given[2] > 0,
-            _ => given == [channels, height, width],
+            Network::Cnn(_)
+            | Network::SimpleNet(_)
+            | Network::Vgg(_)
+            | Network::Mlp(_)
+            | Network::TextLstm(_) => given == [channels, height, width],
         };
         if batch > 0 && fits {
             return Ok(());

@@ -72,7 +72,12 @@ impl Architecture {
             Self::TextLstm(TextLstmConfig { predict: Positions::All, .. }) => {
                 sample.iter().product()
             }
-            _ => 1,
+            Self::TextLstm(TextLstmConfig { predict: Positions::Last, .. })
+            | Self::Mlp(_)
+            | Self::Cnn(_)
+            | Self::SimpleNet(_)
+            | Self::ResNet(_)
+            | Self::Vgg(_) => 1,
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use backend::{Selected, device::Device};
+use backend::device::Device;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
@@ -85,7 +85,7 @@ impl Recipe {
             start.refuse_changed_settings(self, &config)?;
         }
         let device = start.open_device()?;
-        config.apply::<Selected>(&device)?;
+        config.apply(&device)?;
         train(config, start, &device)
     }
 

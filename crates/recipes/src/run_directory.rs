@@ -392,7 +392,10 @@ pub(crate) fn is_in_use(path: &Path) -> bool {
 
 fn lock(path: &Path) -> Result<FileLock, Failure> {
     for _ in 0..LOCK_ATTEMPTS {
-        if let Some(lock) = FileLock::take(&path.join(LOCK)).map_err(Failure::user_data)? {
+        let file = path.join(LOCK);
+        let lock = FileLock::take(&file).map_err(Failure::user_data)?;
+        // A run that was refused removes the file, which this process may have opened just before.
+        if let Some(lock) = lock.filter(|_| file.exists()) {
             return Ok(lock);
         }
         thread::sleep(ASKING);

@@ -155,14 +155,15 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
         None => program::build(shell, "recipes", profile, feature),
     };
     // The second build would replace the first.
-    let folder = program::empty_folder(shell, &format!("gpu-check-{backend}"))?;
+    let folder = program::Folder::empty(shell, &format!("gpu-check-{backend}"))?;
+    let folder = folder.path();
     let cpu = folder.join("recipes-cpu");
     fs::copy(found(&options.cpu_program, None)?, &cpu)?;
     let gpu = found(&options.program, Some(backend))?;
     let check = Check {
         cpu: Side { program: &cpu, name: "cpu" },
         gpu: Side { program: &gpu, name: "gpu" },
-        folder: &folder,
+        folder,
         device: &device,
     };
     println!("{backend} against the CPU: the largest relative differences");

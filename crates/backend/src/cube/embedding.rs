@@ -136,13 +136,14 @@ fn sum_entries<I: Int>(
 /// The gradient of a table, `[entries, width]`.
 ///
 /// - `indices`: of any shape
-/// - `gradient`: `[.., width]`, each row that of so many successive indices as are `sharing` it
+/// - `gradient`: `[.., width]`; each row is shared by `sharing` successive indices
 /// - `first`: the first entry that has a gradient; those before get zeros
 pub(super) fn backward<R: CubeRuntime>(
     entries: usize,
     indices: CubeTensor<R>,
     gradient: CubeTensor<R>,
-    [width, sharing]: [usize; 2],
+    width: usize,
+    sharing: usize,
     first: u32,
 ) -> CubeTensor<R> {
     let [indices, gradient] = [indices, gradient].map(into_contiguous);

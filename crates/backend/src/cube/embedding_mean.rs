@@ -123,5 +123,5 @@ pub(super) fn backward<R: CubeRuntime>(
         width,
         index,
     );
-    embedding::backward(entries, indices, divided, [width, time], 1)
+    embedding::backward(entries, indices, divided, width, time, 1)
 }

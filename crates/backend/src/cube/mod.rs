@@ -410,7 +410,7 @@ where
         if !can_be_counted(entries.saturating_mul(width)) || !taken([&gradient]) {
             return crate::embedding::composed_backward::<Self>(entries, indices, gradient);
         }
-        embedding::backward(entries, indices, gradient, [width, 1], 0)
+        embedding::backward(entries, indices, gradient, width, 1, 0)
     }
 
     fn fused_embedding_mean(

@@ -1,8 +1,10 @@
 //! Products of matrices, whose kernels autotune chooses.
 
-use backend::{Backend, LinearSaved, Selected, products_by_each};
+use backend::{
+    Backend, LinearSaved, Selected, functional::product, primitive::tensor, products_by_each,
+};
 use burn::{
-    backend::Flex,
+    backend::{Autodiff, Flex},
     tensor::{
         DType, Tensor,
         backend::Backend as _,
@@ -76,6 +78,28 @@ fn products_of_a_transposed_matrix() {
 #[test]
 fn products_by_a_transposed_matrix() {
     in_either_arithmetic(|_, relative| products(DType::F32, [false, true], relative));
+}
+
+/// Of the shapes those whose gradients are by views that fill an odd number of stages.
+#[test]
+fn gradients_of_products() {
+    fn gradients<B: Backend>(shape: [usize; 3]) -> [FloatTensor<B>; 2] {
+        let parents = operands::<B>(shape, [false; 2], DType::F32)
+            .map(|values| Tensor::<Autodiff<B>, 2>::from_inner(tensor(values)).require_grad());
+        let [left, right] = parents.clone();
+        let [rows, _, columns] = shape;
+        let weights = Tensor::from_inner(normal::<B, 2>([rows, columns], 3));
+        let found = (product(left, right) * weights).sum().backward();
+        parents.map(|parent| primitive(parent.grad(&found).unwrap()))
+    }
+    in_either_arithmetic(|_, relative| {
+        for shape in [[16, 32, 1000], [64, 64, 520]] {
+            let (ours, reference) = (gradients::<Selected>(shape), gradients::<Flex>(shape));
+            for (ours, reference) in ours.into_iter().zip(reference) {
+                assert_close(&format!("{shape:?}"), ours, reference, relative);
+            }
+        }
+    });
 }
 
 #[test]

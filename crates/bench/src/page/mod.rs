@@ -16,6 +16,9 @@ use clap::Args;
 use self::row::rows;
 use crate::{Results, results::merge};
 
+/// Where results are kept, in the repository.
+const KEPT: &str = "crates/bench/results";
+
 /// Whose page, and what stands on it.
 #[derive(Args, Clone, Debug)]
 pub struct PageOptions {
@@ -28,9 +31,6 @@ pub struct PageOptions {
     /// The command that measures again [default: those that measured, on their machine]
     #[arg(long)]
     pub command: Option<String>,
-    /// The commit that was measured [default: the one that the program was built of]
-    #[arg(long)]
-    pub commit: Option<String>,
     /// Put the tables into README, too
     #[arg(long)]
     pub summary: bool,
@@ -46,11 +46,7 @@ pub struct PageOptions {
 #[allow(clippy::print_stdout)] // What was written.
 pub fn write_page(root: &Path, options: &PageOptions) -> anyhow::Result<()> {
     let read = options.files.iter().map(|path| Results::read(path));
-    let mut all = read.collect::<Result<Vec<_>, _>>()?.concat();
-    if let Some(commit) = &options.commit {
-        all.iter_mut().for_each(|results| results.machine.commit.clone_from(commit));
-    }
-    let all = merge(all)?;
+    let all = merge(read.collect::<Result<Vec<_>, _>>()?.concat())?;
     ensure!(
         !all.iter().any(|results| results.quick),
         "results of `bench run --quick` are not kept, since their times mean nothing; measure again \
@@ -59,9 +55,13 @@ pub fn write_page(root: &Path, options: &PageOptions) -> anyhow::Result<()> {
     let first = &all.first().context("the files hold no results; measure again")?.machine;
     let date = all.iter().map(|results| &results.machine.date).max().unwrap_or(&first.date);
     let name = options.machine.clone().unwrap_or_else(|| first.short_name());
-    let folder = &unused(root, format!("crates/bench/results/{date}-{name}"));
+    ensure!(
+        root.join(KEPT).is_dir(),
+        "there is no folder `{KEPT}`; run it in the repository's root"
+    );
+    let folder = &unused(root, format!("{KEPT}/{date}-{name}"));
     let at = root.join(folder);
-    fs::create_dir_all(&at)?;
+    store::create_directory(&at)?;
     let write = |file: &str, text: &str| store::write_whole(&at.join(file), text.as_bytes());
     write("results.json", &(serde_json::to_string_pretty(&all)? + "\n"))?;
     let rows = rows(&all);
@@ -122,16 +122,21 @@ fn update_readme(path: &Path, device: &str, table: &str) -> anyhow::Result<()> {
 mod tests {
     use tempfile::TempDir;
 
-    use super::{text::tests::RESULTS, *};
+    use super::{
+        readme::{BEGINS, ENDS},
+        text::tests::RESULTS,
+        *,
+    };
     use crate::results::tests::{gpu, machine, results};
 
     /// A repository with a file of results, and how their page is written.
     fn measured(results: &Results) -> (TempDir, PageOptions) {
         let root = tempfile::tempdir().unwrap();
+        fs::create_dir_all(root.path().join(KEPT)).unwrap();
         let file = root.path().join("measured.json");
         results.write(&file).unwrap();
         let (files, summary) = (vec![file], false);
-        (root, PageOptions { files, machine: None, command: None, commit: None, summary })
+        (root, PageOptions { files, machine: None, command: None, summary })
     }
 
     #[test]
@@ -150,12 +155,10 @@ mod tests {
     fn what_was_given_stands_on_the_page() {
         let (root, options) = measured(&results(machine(), RESULTS));
         let (machine, command) = (Some("here".to_owned()), Some("cargo xtask bench".to_owned()));
-        let commit = Some("4567def".to_owned());
-        let options = PageOptions { machine, command, commit, ..options };
+        let options = PageOptions { machine, command, ..options };
         write_page(root.path(), &options).unwrap();
         let page = root.path().join("crates/bench/results/2026-11-21-here/README.md");
         let page = fs::read_to_string(page).unwrap();
-        assert!(page.contains("commit: 4567def;"), "{page}");
         assert!(page.ends_with("```\ncargo xtask bench\n```\n"), "{page}");
     }
 
@@ -187,6 +190,29 @@ mod tests {
         let (root, options) = measured(&Results { quick: true, ..results(machine(), RESULTS) });
         let error = write_page(root.path(), &options).unwrap_err().to_string();
         assert!(error.ends_with("measure again without `--quick`"), "{error}");
-        assert!(!root.path().join("crates").exists());
+        assert!(fs::read_dir(root.path().join(KEPT)).unwrap().next().is_none());
+        fs::remove_dir(root.path().join(KEPT)).unwrap();
+        let whole = results(machine(), RESULTS);
+        whole.write(&options.files[0]).unwrap();
+        let error = write_page(root.path(), &options).unwrap_err().to_string();
+        assert!(error.ends_with("run it in the repository's root"), "{error}");
+    }
+
+    #[test]
+    fn a_summary_replaces_the_devices_table_in_readme_unless_it_has_less() {
+        let (root, options) = measured(&results(machine(), RESULTS));
+        let readme = root.path().join("README.md");
+        fs::write(&readme, format!("before\n{BEGINS}{ENDS}after\n")).unwrap();
+        write_page(root.path(), &options).unwrap();
+        assert!(!fs::read_to_string(&readme).unwrap().contains("mlp-step"));
+        let options = PageOptions { summary: true, ..options };
+        write_page(root.path(), &options).unwrap();
+        let with_table = fs::read_to_string(&readme).unwrap();
+        assert!(with_table.contains("mlp-step"), "{with_table}");
+
+        let fewer = Results { entries: Vec::new(), ..results(machine(), RESULTS) };
+        fewer.write(&options.files[0]).unwrap();
+        write_page(root.path(), &options).unwrap();
+        assert_eq!(fs::read_to_string(&readme).unwrap(), with_table);
     }
 }

@@ -3,8 +3,8 @@
 use anyhow::Context as _;
 
 /// The lines around them in README.
-const BEGINS: &str = "<!-- the newest results, written by `cargo xtask bench` -->\n";
-const ENDS: &str = "<!-- end of the results -->\n";
+pub(super) const BEGINS: &str = "<!-- the newest results, written by `cargo xtask bench` -->\n";
+pub(super) const ENDS: &str = "<!-- end of the results -->\n";
 /// How the table of a device begins.
 const DEVICE: &str = "<!-- on ";
 

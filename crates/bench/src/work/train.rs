@@ -90,7 +90,10 @@ pub(super) fn train(
     interrupt: Stop,
     group: &Group,
 ) -> anyhow::Result<Summary> {
-    let folder = tempfile::tempdir().context("cannot create a temporary folder for a run")?;
+    // Which the process that started this one removes, even if this one is killed.
+    let folder = recipes::cache_folder().context("no folder for a run is named")?;
+    let folder =
+        tempfile::tempdir_in(folder).context("cannot create a temporary folder for a run")?;
     let mut layers = SettingsLayer::sets(settings);
     layers.push(SettingsLayer::max_steps(steps));
     let mut start = Start::new(folder.path().join("run"), observer);

@@ -186,6 +186,20 @@ fn pictures_are_inspected_and_pictured() {
 }
 
 #[test]
+fn sizes_that_no_network_takes_are_refused_before_pictures_are_looked_for() {
+    let folder = Folder::new();
+    for (recipe, settings, message) in [
+        ("cnn", "data.size=8", "images of 8x8 are too small for the network `cnn`"),
+        ("simplenet", "data.size=8", "images of 8x8 are too small for the network `simplenet`"),
+        ("resnet", "data.size=4 --set training.batch_size=1", "`training.batch_size` is 1, and of"),
+        ("vgg-pretrain", "data.size=4", "images of 4x4 are too small for the network `vgg`"),
+    ] {
+        let nowhere = "--set data.source=image-folder --set data.path=nowhere";
+        folder.run(&format!("train {recipe} {nowhere} --set {settings}")).refused(2, message);
+    }
+}
+
+#[test]
 fn tables_are_inspected() {
     let folder = Folder::new();
     let rows: String =

@@ -207,8 +207,6 @@ fn mistakes_are_named_before_anything_runs() {
         assert_eq!(folder.entries(), ["photos"]);
     };
     check("train cnn --set data.source=image-folder", 2, "needs `data.path`");
-    let small = format!("train cnn {PHOTOS} --set data.size=8");
-    check(&small, 2, "images of 8x8 are too small for the network `cnn`");
     check("train cnn --set augment.rotate=400", 2, "`augment.rotate` must be");
     check("train cnn --set data.source=idx --set data.path=photos", 3, "photos");
     check("train resnet --set model.depth=21", 2, "`model.depth` must be 6 n + 2");

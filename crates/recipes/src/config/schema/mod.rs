@@ -17,7 +17,7 @@ use ::data::{ImageShape, ImageSource, Residency, augment::AugmentOptions};
 use ::training::{
     CheckpointConfig, Group, InvalidSetting, OptimizerConfig, ScheduleConfig, TrainerConfig,
 };
-use backend::{Backend, Precision};
+use backend::{Precision, Selected, device::Device};
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::{
@@ -160,8 +160,8 @@ impl TakesMemory for ImageData {
 
 impl<Data: TakesMemory, Model, Augment> Config<Data, Model, Augment> {
     /// Applies to the process `training.arithmetic`, `training.precision`, and what to do where memory runs out.
-    pub(crate) fn apply<B: Backend>(&self, device: &B::Device) -> Result<(), Failure> {
-        refuse_unsupported::<B>(self.training.precision, device)?;
+    pub(crate) fn apply(&self, device: &Device) -> Result<(), Failure> {
+        refuse_unsupported::<Selected>(self.training.precision, device)?;
         backend::set_arithmetic(self.training.arithmetic);
         backend::set_precision(self.training.precision);
         out_of_memory::advise(self.advice_on_memory());
