@@ -51,19 +51,20 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
         "results of `--quick` are not kept, since their times mean nothing; for them: \
          `cargo run --release --package bench -- run --quick`"
     );
-    let commit = commit(shell)?;
     let folder = program::Folder::empty(shell, "bench-results")?;
     let folder = folder.path();
+    let machine = options.machine.as_ref().map(|machine| format!(" --machine {machine}"));
     println!(
         "results are kept in `{0}` until the next run; if this one is interrupted: \
-         `cargo xtask bench --results {0}/*.json`",
-        folder.display()
+         `cargo xtask bench{1} --results {0}/*.json`",
+        folder.display(),
+        machine.unwrap_or_default()
     );
     let (mut measured, mut files, mut failed) = (None, Vec::new(), Vec::new());
     for backend in &options.backends {
         let json = folder.join(format!("{backend}.json"));
         // A benchmark that failed has said why; the others and the other backends still count.
-        if let Err(error) = measure(shell, options, backend, &commit, &json) {
+        if let Err(error) = measure(shell, options, backend, &json) {
             eprintln!("error: {backend}: {error:#}");
             failed.push(backend.as_str());
         }
@@ -84,14 +85,9 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn measure(
-    shell: &Shell,
-    options: &Options,
-    backend: &str,
-    commit: &str,
-    json: &Path,
-) -> anyhow::Result<()> {
+fn measure(shell: &Shell, options: &Options, backend: &str, json: &Path) -> anyhow::Result<()> {
     let bench = program::build(shell, "bench", "release", Some(backend))?;
+    let commit = commit(shell)?;
     let (arguments, flags) = (&options.arguments, flags(options));
     // There, since the arguments may hold paths.
     let _there = shell.push_dir(env::current_dir()?);

@@ -85,9 +85,10 @@ pub(crate) struct Folder {
 impl Folder {
     /// Without what the last command left in it.
     pub(crate) fn empty(shell: &Shell, name: &str) -> anyhow::Result<Self> {
-        let path = target_directory(shell)?.join(name);
-        let lock = shell.create_dir(path.with_extension("lock"))?.join("lock");
-        let lock = File::create(&lock).with_context(|| format!("`{}`", lock.display()))?;
+        let target = shell.create_dir(target_directory(shell)?)?;
+        let (path, lock) = (target.join(name), target.join(format!("{name}.lock")));
+        let lock = File::create(&lock)
+            .with_context(|| format!("cannot create the lock `{}`", lock.display()))?;
         if matches!(lock.try_lock(), Err(TryLockError::WouldBlock)) {
             bail!("`{}` is in use by another command; wait until it has ended", path.display());
         }

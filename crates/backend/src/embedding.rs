@@ -1,6 +1,6 @@
 //! The rows of a table by index.
 //!
-//! Overrides: Flex (`flex/embedding.rs`), CUDA and WGPU (`cube/embedding.rs`).
+//! Overrides: Flex (`flex/embedding.rs`); CUDA and WGPU, the gradient only (`cube/embedding.rs`).
 
 use burn::backend::autodiff::{Autodiff, checkpoint::strategy::CheckpointStrategy};
 use burn::tensor::{

@@ -166,6 +166,8 @@ pub trait Backend: burn::tensor::backend::Backend {
     }
 
     /// The gradient of the table, `[entries, width]`, from that of the rows taken from it.
+    ///
+    /// - `indices`: `[batch, time]`, `gradient`: `[batch, time, width]`
     fn fused_embedding_backward(
         entries: usize,
         indices: IntTensor<Self>,

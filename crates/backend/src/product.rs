@@ -14,8 +14,7 @@ pub(crate) fn recorded<B: Backend, C: CheckpointStrategy>(
 ) -> FloatTensor<Autodiff<B, C>> {
     let recording = tape::begin::<B, C, Operands<B>, 2>([&left, &right], |operands, gradient| {
         let [left, right] = operands;
-        let of_left = |right| B::product(gradient.clone(), copied::<B>(transposed::<B>(right)));
-        let of_left = right.map(of_left);
+        let of_left = right.map(|right| B::product(gradient.clone(), transposed::<B>(right)));
         [of_left, left.map(|left| B::product(transposed::<B>(left), gradient))]
     });
     let tracked = [&left, &right].map(|parent| parent.is_tracked());
@@ -28,12 +27,6 @@ pub(crate) fn recorded<B: Backend, C: CheckpointStrategy>(
 fn transposed<B: Backend>(matrices: FloatTensor<B>) -> FloatTensor<B> {
     let last = matrices.rank() - 1;
     B::float_swap_dims(matrices, last - 1, last)
-}
-
-/// A copy of a view, as [`primitive::transposed`](crate::primitive::transposed) makes one.
-fn copied<B: Backend>(view: FloatTensor<B>) -> FloatTensor<B> {
-    let shape = view.shape();
-    B::float_reshape(B::float_reshape(view, [shape.num_elements()].into()), shape)
 }
 
 #[cfg(test)]

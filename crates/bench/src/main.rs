@@ -76,7 +76,7 @@ struct RunArguments {
     /// Write the results to a file after each benchmark
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// The commit that the program was built of, where more is known of it than when it was built
+    /// The commit to record [default: that of the build]; `cargo xtask bench` adds whether files differ from it
     #[arg(long, hide = true)]
     commit: Option<String>,
 }

@@ -62,7 +62,7 @@ pub struct Options {
     /// At most three steps a round, and no compiled PyTorch: shows that everything runs; the times
     /// mean nothing.
     pub quick: bool,
-    /// Once requested, no trial is begun.
+    /// Once requested, no round is begun.
     pub stop: Stop,
 }
 
@@ -87,6 +87,14 @@ struct Other {
 }
 
 impl Bench {
+    /// # Errors
+    ///
+    /// Where it is to stop.
+    fn go_on(&self) -> anyhow::Result<()> {
+        ensure!(!self.options.stop.requested(), "interrupted");
+        Ok(())
+    }
+
     /// Measures the device's peaks, with which speeds are compared.
     ///
     /// # Errors
@@ -148,7 +156,7 @@ impl Bench {
             exchange.write(folder, threads)?;
         }
         let job = trial.job(folder, self.options.quick)?;
-        ensure!(!self.options.stop.requested(), "interrupted");
+        self.go_on()?;
         // Compiling takes longer than all else of a quick run.
         let left_out = |peer| self.options.quick && peer == Peer::PytorchCompiled;
         let peers: Vec<Peer> = trial
@@ -210,6 +218,7 @@ impl Bench {
         };
         let mut rounds = Rounds::default();
         for _ in 0..count {
+            self.go_on()?;
             rounds.0.push(ours.round(steps)?);
             let mut able = Vec::new();
             for mut other in others {
@@ -291,6 +300,7 @@ impl Bench {
         let mut refused = Vec::new();
         let measured = |seconds| Measured { seconds, samples: 1, ..Measured::default() };
         for round in 0..count {
+            self.go_on()?;
             let (ready, seconds) = begin(round)?;
             rounds.0.push(measured(seconds));
             others.retain_mut(|(peer, version, difference, rounds)| {

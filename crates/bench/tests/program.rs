@@ -18,6 +18,7 @@ fn run(arguments: &[&str]) -> (Output, Vec<Entry>) {
     let output = Command::new(env!("CARGO_BIN_EXE_bench"))
         .args(["run", "--quick", "--rounds", "1", "--threads", "1", "--json"])
         .arg(&json)
+        .args(["--commit", "4567def-dirty"])
         .args(arguments)
         // A GPU's kernels are kept, so that a later run of these tests finds them.
         .envs(Selected::IS_SYNCHRONOUS.then_some(("BURN_RECIPES_DATA", &cache)))
@@ -26,7 +27,7 @@ fn run(arguments: &[&str]) -> (Output, Vec<Entry>) {
     assert!(!cache.exists());
     let results: Results = serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap();
     assert!(results.peaks.copy_bytes_per_second > 0.0 && results.machine.cores > 0);
-    assert!(!results.machine.device.is_empty() && !results.machine.commit.is_empty());
+    assert!(!results.machine.device.is_empty() && results.machine.commit == "4567def-dirty");
     assert!(results.machine.compiler.starts_with("rustc ") && results.machine.date.len() == 10);
     let [command] = &results.commands[..] else { panic!("{:?}", results.commands) };
     assert!(results.quick && command.starts_with("run ") && command.ends_with(" --quick"));
@@ -170,30 +171,48 @@ fn names_are_unique() {
     assert_eq!(names.len(), CASES.len());
 }
 
-/// To the process group, as a terminal does.
+/// Whether there is a run directory somewhere below.
+#[cfg(unix)]
+fn has_run(folder: &std::path::Path) -> bool {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).any(|path| path.ends_with("run") || has_run(&path))
+}
+
+/// By a signal to the process group, as from a terminal.
 #[cfg(unix)]
 #[test]
 fn an_interrupted_run_leaves_no_files_behind() {
-    use std::{
-        io::{BufRead, BufReader},
-        os::unix::process::CommandExt,
-        process::Stdio,
-    };
+    use std::os::unix::process::CommandExt;
+
+    struct Running(std::process::Child);
+
+    impl Running {
+        fn signal(&self, signal: &str) -> bool {
+            let group = format!("-{}", self.0.id());
+            Command::new("kill").args([signal, "--", &group]).status().unwrap().success()
+        }
+    }
+
+    impl Drop for Running {
+        fn drop(&mut self) {
+            if self.0.try_wait().unwrap().is_none() {
+                self.signal("-KILL");
+            }
+        }
+    }
 
     let folder = tempfile::tempdir().unwrap();
-    let mut running = Command::new(env!("CARGO_BIN_EXE_bench"))
-        .args(["run", "mlp-step", "--rounds", "1000000", "--peer", "none"])
+    let running = Command::new(env!("CARGO_BIN_EXE_bench"))
+        .args(["run", "mlp-step", "--rounds", "1000", "--peer", "none"])
         .env("TMPDIR", folder.path())
         .process_group(0)
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut said = BufReader::new(running.stderr.take().unwrap()).lines().map(Result::unwrap);
-    assert!(said.any(|line| line.starts_with("peak: ")), "nothing is measured");
-    let group = format!("-{}", running.id());
-    assert!(Command::new("kill").args(["-INT", "--", &group]).status().unwrap().success());
-    assert_eq!(running.wait().unwrap().code(), Some(130));
-    assert_eq!(said.last().as_deref(), Some("interrupted"));
+        .spawn();
+    let mut running = Running(running.unwrap());
+    while !has_run(folder.path()) {
+        assert!(running.0.try_wait().unwrap().is_none(), "it ended before it measured");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    assert!(running.signal("-INT"));
+    assert_eq!(running.0.wait().unwrap().code(), Some(130));
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }

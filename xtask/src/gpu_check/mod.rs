@@ -154,10 +154,10 @@ pub(crate) fn run(shell: &Shell, options: &Options) -> anyhow::Result<()> {
         Some(program) => program.canonicalize().context("cannot find the program"),
         None => program::build(shell, "recipes", profile, feature),
     };
-    // The second build would replace the first.
     let folder = program::Folder::empty(shell, &format!("gpu-check-{backend}"))?;
     let folder = folder.path();
     let cpu = folder.join("recipes-cpu");
+    // The second build would replace the first.
     fs::copy(found(&options.cpu_program, None)?, &cpu)?;
     let gpu = found(&options.program, Some(backend))?;
     let check = Check {

@@ -14,7 +14,7 @@ use crate::{embedding, overrides::note_taken};
 
 /// The fewest values of a task.
 const TASK_VALUES: usize = 1 << 14;
-/// Gradients that are summed before they are added to a total: one sum of a million values would
+/// Rows that are summed before they are added to a total: one sum of a million values would
 /// lose the third digit.
 pub(super) const PLACES: usize = 512;
 

@@ -42,7 +42,7 @@ pub struct PageOptions {
 ///
 /// # Errors
 ///
-/// Where a file has no results that may be kept, or one cannot be written.
+/// Where a file has no results that may be kept, `root` is no repository, or a file cannot be written.
 #[allow(clippy::print_stdout)] // What was written.
 pub fn write_page(root: &Path, options: &PageOptions) -> anyhow::Result<()> {
     let read = options.files.iter().map(|path| Results::read(path));
@@ -191,9 +191,12 @@ mod tests {
         let error = write_page(root.path(), &options).unwrap_err().to_string();
         assert!(error.ends_with("measure again without `--quick`"), "{error}");
         assert!(fs::read_dir(root.path().join(KEPT)).unwrap().next().is_none());
+    }
+
+    #[test]
+    fn a_page_is_written_in_a_repository_only() {
+        let (root, options) = measured(&results(machine(), RESULTS));
         fs::remove_dir(root.path().join(KEPT)).unwrap();
-        let whole = results(machine(), RESULTS);
-        whole.write(&options.files[0]).unwrap();
         let error = write_page(root.path(), &options).unwrap_err().to_string();
         assert!(error.ends_with("run it in the repository's root"), "{error}");
     }
@@ -208,11 +211,20 @@ mod tests {
         let options = PageOptions { summary: true, ..options };
         write_page(root.path(), &options).unwrap();
         let with_table = fs::read_to_string(&readme).unwrap();
-        assert!(with_table.contains("mlp-step"), "{with_table}");
+        assert!(with_table.contains("mlp-step") && with_table.contains("56.1 µs"), "{with_table}");
 
-        let fewer = Results { entries: Vec::new(), ..results(machine(), RESULTS) };
+        let slower = RESULTS.replace("5.61e-5", "7.61e-5");
+        results(machine(), &slower).write(&options.files[0]).unwrap();
+        write_page(root.path(), &options).unwrap();
+        let replaced = fs::read_to_string(&readme).unwrap();
+        assert_eq!(replaced.matches("mlp-step").count(), with_table.matches("mlp-step").count());
+        assert!(replaced.contains("76.1 µs") && !replaced.contains("56.1 µs"), "{replaced}");
+
+        // Without one of the peers.
+        let mut fewer = results(machine(), RESULTS);
+        fewer.entries[0].peers.pop();
         fewer.write(&options.files[0]).unwrap();
         write_page(root.path(), &options).unwrap();
-        assert_eq!(fs::read_to_string(&readme).unwrap(), with_table);
+        assert_eq!(fs::read_to_string(&readme).unwrap(), replaced);
     }
 }

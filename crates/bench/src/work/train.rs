@@ -90,7 +90,7 @@ pub(super) fn train(
     interrupt: Stop,
     group: &Group,
 ) -> anyhow::Result<Summary> {
-    // Which the process that started this one removes, even if this one is killed.
+    // `Child::ours` names its own temporary folder here, which it removes even if this process is killed.
     let folder = recipes::cache_folder().context("no folder for a run is named")?;
     let folder =
         tempfile::tempdir_in(folder).context("cannot create a temporary folder for a run")?;
