@@ -88,8 +88,8 @@ fn gradients_of_products() {
             .map(|values| Tensor::<Autodiff<B>, 2>::from_inner(tensor(values)).require_grad());
         let [left, right] = parents.clone();
         let [rows, _, columns] = shape;
-        let weights = Tensor::from_inner(normal::<B, 2>([rows, columns], 3));
-        let found = (product(left, right) * weights).sum().backward();
+        let weights = normal::<B, 2>([rows, columns], 3) / (columns as f64).sqrt();
+        let found = (product(left, right) * Tensor::from_inner(weights)).sum().backward();
         parents.map(|parent| primitive(parent.grad(&found).unwrap()))
     }
     in_either_arithmetic(|_, relative| {
