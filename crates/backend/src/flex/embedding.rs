@@ -16,7 +16,7 @@ use crate::{embedding, overrides::note_taken};
 const TASK_VALUES: usize = 1 << 14;
 /// Rows that are summed before they are added to a total: one sum of a million values would
 /// lose the third digit.
-pub(super) const PLACES: usize = 512;
+const PLACES: usize = 512;
 
 pub(super) fn forward(table: FlexTensor, indices: FlexTensor) -> FlexTensor {
     let [batch, time] = dimensions(&indices);
@@ -73,17 +73,28 @@ pub(super) fn sums_of_entries<'a>(
             if entry < first {
                 continue;
             }
-            for places in places.of(entry).chunks(PLACES) {
-                sums.fill(0.0);
-                for place in places {
-                    let source = &row(*place)[columns.clone()];
-                    sums.iter_mut().zip(source).for_each(|(sum, value)| *sum += value);
-                }
-                totals.iter_mut().zip(&*sums).for_each(|(total, sum)| *total += sum);
-            }
+            add_rows(totals, sums, places.of(entry), |place| Some(&row(place)[columns.clone()]));
         }
     });
     table
+}
+
+/// Adds the row of each place, if it has one, to `totals`, some of them at a time.
+///
+/// - `sums`: room for a row
+pub(super) fn add_rows<'a>(
+    totals: &mut [f32],
+    sums: &mut [f32],
+    places: &[usize],
+    row: impl Fn(usize) -> Option<&'a [f32]>,
+) {
+    for places in places.chunks(PLACES) {
+        sums.fill(0.0);
+        for source in places.iter().filter_map(|place| row(*place)) {
+            sums.iter_mut().zip(source).for_each(|(sum, value)| *sum += value);
+        }
+        totals.iter_mut().zip(&*sums).for_each(|(total, sum)| *total += sum);
+    }
 }
 
 /// The places of each entry among the indices, in their order.

@@ -5,7 +5,7 @@ use burn_flex::FlexTensor;
 
 use super::{
     all_f32, assert_shape, contiguous, dimensions, elements,
-    embedding::{PLACES, sums_of_entries},
+    embedding::{add_rows, sums_of_entries},
     indices::indices_below,
     parallel, recycled,
 };
@@ -30,14 +30,9 @@ pub(super) fn forward(table: FlexTensor, indices: FlexTensor) -> FlexTensor {
         for (sample, mean) in target.chunks_exact_mut(width).enumerate() {
             let indices = &indices[(number * samples + sample) * time..][..time];
             mean.fill(0.0);
-            for indices in indices.chunks(PLACES) {
-                sums.fill(0.0);
-                for index in indices.iter().filter(|index| **index > 0) {
-                    let row = &table[index * width..][..width];
-                    sums.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
-                }
-                mean.iter_mut().zip(&*sums).for_each(|(mean, sum)| *mean += sum);
-            }
+            add_rows(mean, sums, indices, |index| {
+                (index > 0).then(|| &table[index * width..][..width])
+            });
             let rows = rows_of(indices);
             mean.iter_mut().for_each(|sum| *sum /= rows);
         }
