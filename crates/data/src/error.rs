@@ -8,8 +8,9 @@ use std::{
 };
 
 use crate::{
-    FileError, ImageShape, Shared, Task, cifar10::Cifar10Error, csv_table::CsvError, idx::IdxError,
-    image_folder::ImageFolderError, npy::NpyError, text::TextError,
+    FileError, ImageShape, Shared, Task, cifar10::Cifar10Error, class_folders::ClassFolderError,
+    csv_table::CsvError, idx::IdxError, image_folder::ImageFolderError, npy::NpyError,
+    text::TextError, text_folder::TextFolderError,
 };
 
 /// What is wrong with the user's data. Lines count from 1, the header included.
@@ -107,6 +108,9 @@ pub enum DataError {
     /// The receiver of the progress asked to stop.
     #[error("stopped before all images were there")]
     Stopped,
+    /// Sizes with which no text can be read.
+    #[error("texts cannot be read as {length} tokens with a vocabulary of {vocabulary} words")]
+    TextColumns { vocabulary: usize, length: usize },
     /// A table of text is wrong.
     #[error(transparent)]
     Csv(#[from] CsvError),
@@ -119,9 +123,15 @@ pub enum DataError {
     /// IDX files are wrong.
     #[error(transparent)]
     Idx(#[from] IdxError),
+    /// The folders of classes are wrong.
+    #[error(transparent)]
+    ClassFolder(#[from] ClassFolderError),
     /// A folder of images is wrong.
     #[error(transparent)]
     ImageFolder(#[from] ImageFolderError),
+    /// A folder of texts is wrong.
+    #[error(transparent)]
+    TextFolder(#[from] TextFolderError),
     /// NumPy's files are wrong.
     #[error(transparent)]
     Npy(#[from] NpyError),
@@ -173,7 +183,7 @@ mod tests {
         let errors = [
             DataError::io(Path::new("a"), full()),
             ImageFolderError::CacheWrite(stored).into(),
-            ImageFolderError::List { path: "a".into(), reason: full() }.into(),
+            ClassFolderError::List { path: "a".into(), reason: full() }.into(),
         ];
         for error in errors {
             assert!(error.to_string().contains("no storage space"), "{error}");

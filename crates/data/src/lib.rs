@@ -1,7 +1,7 @@
 //! From the user's files to a batch on the device.
 //!
 //! An [`ImageSource`] (yours, or [`image_folder`], [`idx`], [`cifar10`], [`drawn`]), a [`Table`]
-//! ([`csv_table`], [`npy`], [`synthetic`]) or a [`text`] is read and checked on the host. The reader or
+//! ([`csv_table`], [`npy`], [`text_folder`], [`synthetic`]) or a [`text`] is read and checked on the host. The reader or
 //! [`Subset::divide`] holds a part out, by seed. What was learnt from the training split (means, standard
 //! deviations, categories, words, classes) is the preprocessing: an [`ImagePreprocessing`], a
 //! [`TablePreprocessing`] or a [`Vocabulary`]. It is saved with the model, so that prediction encodes a
@@ -41,6 +41,8 @@ pub mod count;
 #[cfg(feature = "sources")]
 pub mod cifar10;
 #[cfg(feature = "sources")]
+pub mod class_folders;
+#[cfg(feature = "sources")]
 pub mod csv_table;
 #[cfg(feature = "sources")]
 pub mod drawn;
@@ -54,6 +56,8 @@ pub mod npy;
 pub mod synthetic;
 #[cfg(feature = "sources")]
 pub mod text;
+#[cfg(feature = "sources")]
+pub mod text_folder;
 
 #[cfg(feature = "sources")]
 mod contained;
@@ -111,7 +115,10 @@ pub use crate::{
     progress::{Progress, silent},
     shared::{Shared, refuse_shared},
     split::{Fractions, HoldOut, Parts, classes_without_validation, hold_out},
-    table::{Moments, Table, TableSplits, Targets, note_on_rows_in_both},
+    table::{
+        Moments, Origins, Table, TableSplits, Targets, note_on_rows_in_both,
+        text_columns::TextColumns,
+    },
 };
 #[cfg(feature = "sources")]
 #[doc(hidden)] // for the programs of this workspace

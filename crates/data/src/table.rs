@@ -3,8 +3,9 @@
 mod copies;
 mod notes;
 mod telling;
+pub(crate) mod text_columns;
 
-use std::collections::HashMap;
+use std::{collections::HashMap, path::PathBuf};
 
 use rayon::prelude::*;
 use store::{sha256_hex, sha256_hex_of_values};
@@ -33,8 +34,39 @@ pub struct Table {
     pub features: Vec<f32>,
     /// What to predict, one per row.
     pub targets: Targets,
-    /// The line of its file that each row begins in; empty if that is not text.
-    pub lines: Vec<u64>,
+    /// Where each row comes from.
+    pub origins: Origins,
+}
+
+/// Where each row of a table comes from, for the user.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Origins {
+    /// From its place in what has no names for rows, such as an array.
+    #[default]
+    Places,
+    /// From the line of a text file that it begins in, counted from 1.
+    Lines(Vec<u64>),
+    /// From a file of its own.
+    Files(Vec<PathBuf>),
+}
+
+impl Origins {
+    /// The lines, if rows come from such.
+    pub fn lines(&self) -> &[u64] {
+        match self {
+            Self::Lines(lines) => lines,
+            Self::Places | Self::Files(_) => &[],
+        }
+    }
+
+    /// Those of the rows of these indices.
+    pub(crate) fn select(&self, rows: &[usize]) -> Self {
+        match self {
+            Self::Places => Self::Places,
+            Self::Lines(lines) => Self::Lines(rows.iter().map(|&row| lines[row]).collect()),
+            Self::Files(files) => Self::Files(rows.iter().map(|&row| files[row].clone()).collect()),
+        }
+    }
 }
 
 /// What to predict, one per row.
@@ -109,7 +141,7 @@ impl Table {
         if let Some(row) = row.or_else(|| is_undefined(targets.values())) {
             return Err(DataError::NotFinite { row });
         }
-        Ok(Self { features, targets, lines: Vec::new() })
+        Ok(Self { features, targets, origins: Origins::Places })
     }
 
     /// A hash of all features and targets.
@@ -148,8 +180,7 @@ impl Table {
             Targets::Classes(labels) => Targets::Classes(rows.iter().map(|&i| labels[i]).collect()),
             Targets::Values(values) => Targets::Values(rows.iter().map(|&i| values[i]).collect()),
         };
-        let lines = rows.iter().filter_map(|&row| self.lines.get(row).copied()).collect();
-        Ok(Self { features, targets, lines })
+        Ok(Self { features, targets, origins: self.origins.select(rows) })
     }
 }
 
@@ -200,7 +231,14 @@ impl TablePreprocessing {
         };
         let columns: Vec<Column> = moments.enumerate().map(column).collect();
         let target = Target { name: target.to_owned(), index: columns.len(), kind, dress: None };
-        Self { header: true, decimal_comma: false, missing: Vec::new(), columns, target }
+        Self {
+            header: true,
+            decimal_comma: false,
+            missing: Vec::new(),
+            rows_are_files: false,
+            columns,
+            target,
+        }
     }
 }
 

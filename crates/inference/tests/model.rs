@@ -42,6 +42,7 @@ fn table() -> TensorFile {
         header: true,
         decimal_comma: false,
         missing: Vec::new(),
+        rows_are_files: false,
         columns: vec![column("p", number()), column("q", category), column("r", number())],
         target: Target { name: "t".to_owned(), index: 3, kind, dress: None },
     };
@@ -68,6 +69,7 @@ fn reviews() -> TensorFile {
         header: true,
         decimal_comma: false,
         missing: Vec::new(),
+        rows_are_files: false,
         columns: vec![
             column("p", ColumnKind::Numeric { mean: 0.0, deviation: 1.0 }),
             column("q", ColumnKind::Text { vocabulary, length: 3 }),

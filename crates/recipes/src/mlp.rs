@@ -5,6 +5,7 @@ use burn::backend::Autodiff;
 use data::{
     CategoryEncoding, Order, Table, TableLoader, TablePreprocessing, TableSplits, Task,
     TextFeatures, csv_table::read_csv, npy::read_npy, refuse_shared, synthetic::read_synthetic,
+    text_folder::read_text_folder,
 };
 use inference::{Description, Preprocessing};
 use models::{Architecture, FeatureEmbedding, MlpConfig, TextReaderConfig};
@@ -25,7 +26,7 @@ use crate::{
 /// The recipe, as listed in [`crate::registry`].
 pub static RECIPE: Recipe = Recipe {
     name: "mlp",
-    summary: "a multi-layer perceptron on a table of numbers, categories and texts: random samples, CSV or NPY files",
+    summary: "a multi-layer perceptron on a table of numbers, categories and texts: random samples, CSV or NPY files, folders of texts",
     task: registry::Task::Table,
     toml: include_str!("mlp.toml"),
     train: |layers, start| RECIPE.train_here(layers, start, train::<Autodiff<Selected>>),
@@ -79,7 +80,7 @@ fn train<B: AutodiffBackend>(
     // The data.
     let splits = read(&config)?;
     start.keep_apart(&splits.shared)?;
-    let source = config.data.source_hash().map_err(Failure::user_data)?;
+    let source = config.data.source_hash()?;
     let data = DataHashes { samples: splits.fingerprint(), source };
     let mut notes = notes_on_rows(&config.data, &splits);
     let TableSplits { train, validation, test, preprocessing, skipped, .. } = splits;
@@ -246,7 +247,7 @@ pub fn with_choices_made(mut config: Config<TableData, Model>) -> Config<TableDa
     let Config { data, model, .. } = &mut config;
     let (order, hidden) = match data.source {
         Source::Synthetic => (Order::File, 10),
-        Source::Csv | Source::Npy => (Order::Shuffled, 64),
+        Source::Csv | Source::Npy | Source::TextFolder => (Order::Shuffled, 64),
     };
     data.order.get_or_insert(order);
     model.hidden.get_or_insert_with(|| vec![hidden]);
@@ -270,6 +271,7 @@ pub fn read(config: &Config<TableData, Model>) -> Result<TableSplits, Failure> {
     Ok(match data.source {
         Source::Csv => read_csv(&data.csv_options(categories), seed)?,
         Source::Npy => read_npy(&data.npy_options(), seed)?,
+        Source::TextFolder => read_text_folder(&data.text_folder_options(), seed)?,
         Source::Synthetic => read_synthetic(&data.synthetic_options(), seed)?,
     })
 }

@@ -17,7 +17,7 @@ use super::{
     row::Row,
 };
 use crate::{
-    CellError, DataError, Table, TablePreprocessing, Target, TargetKind, Targets,
+    CellError, DataError, Origins, Table, TablePreprocessing, Target, TargetKind, Targets,
     count::grouped,
     preprocess::{
         Odd,
@@ -247,7 +247,8 @@ pub(super) fn read_samples(
         left_out_note(&unlabelled, "no target"),
     ];
     notes.extend(left_out.into_iter().flatten().map(|note| format!("`{name}`: {note}")));
-    let table = Table { features: encoder.features, targets: targets.finish(path)?, lines };
+    let (features, targets) = (encoder.features, targets.finish(path)?);
+    let table = Table { features, targets, origins: Origins::Lines(lines) };
     Ok(Samples { table, notes, unlabelled: unlabelled.len(), groups })
 }
 

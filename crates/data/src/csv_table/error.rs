@@ -20,9 +20,6 @@ pub enum CsvError {
     /// A regression of text.
     #[error("`{}`: the target `{target}` is text, not a number, such as `{text}` in line {line}", path.display())]
     TextTarget { path: PathBuf, target: String, text: String, line: u64 },
-    /// Sizes with which no text can be read.
-    #[error("texts cannot be read as {length} tokens with a vocabulary of {vocabulary} words")]
-    TextColumns { vocabulary: usize, length: usize },
     /// There is not a single row.
     #[error("`{}` is empty", path.display())]
     Empty { path: PathBuf },

@@ -4,21 +4,23 @@ use std::{collections::HashMap, path::Path};
 
 use super::{
     notation::Notation,
-    options::{CsvOptions, TextColumns},
+    options::CsvOptions,
     records::{Cells, MISSING, Records},
     schema::{Kind, Schema},
     summary::Worn,
     target::TargetPlan,
 };
 use crate::{
-    CategoryEncoding, Column, ColumnKind, DataError, Dress, Moments, Table, TablePreprocessing,
-    Target, TargetKind, Targets, Vocabulary,
+    CategoryEncoding, Column, ColumnKind, DataError, Dress, Moments, Origins, Table,
+    TablePreprocessing, Target, TargetKind, Targets, Vocabulary,
     preprocess::{
         standardise, standardise_target,
         text_cell::{encode_tokens, ids_of_plain},
-        words::Words,
     },
-    table::{self, matrix},
+    table::{
+        self, matrix,
+        text_columns::{self, EMPTY},
+    },
 };
 
 /// Learns how rows are encoded from the training rows, and from no other.
@@ -47,6 +49,7 @@ pub(super) fn fit(
         header: schema.header,
         decimal_comma: schema.notations.mostly == Notation::Comma,
         missing: options.missing.clone(),
+        rows_are_files: false,
         columns: columns.collect(),
         target: Target { name: schema.target.name.clone(), index: target, kind, dress },
     }
@@ -56,9 +59,6 @@ fn dress(worn: &Option<Worn>, point: Option<char>) -> Option<Dress> {
     let worn = worn.as_ref().map(|worn| worn.dress);
     (worn.is_some() || point.is_some()).then(|| Dress { point, ..worn.unwrap_or_default() })
 }
-
-/// Why a column is dropped that has only missing cells.
-const EMPTY: &str = "it has no values in the training split";
 
 fn fit_column(kind: &Kind, cells: &Cells, rows: &[usize], options: &CsvOptions) -> ColumnKind {
     let empty = || ColumnKind::Dropped { reason: EMPTY.to_owned() };
@@ -80,24 +80,10 @@ fn fit_column(kind: &Kind, cells: &Cells, rows: &[usize], options: &CsvOptions) 
                 None => empty(),
             }
         }
-        (Kind::Text, Cells::Texts(texts)) => fit_texts(texts, rows, options.texts),
+        (Kind::Text, Cells::Texts(texts)) => text_columns::fit(texts, rows, options.texts),
         (_, cells) => match moments(cells, rows) {
             moments if moments.is_empty() => empty(),
             moments => ColumnKind::Numeric { mean: moments.mean(), deviation: moments.deviation() },
-        },
-    }
-}
-
-/// As many tokens are read of a text as the longest to train on has, at most `options.length`.
-fn fit_texts(texts: &[String], rows: &[usize], options: TextColumns) -> ColumnKind {
-    let texts = rows.iter().map(|&row| texts[row].as_str());
-    let tokens = |text| Words::of(text).take(options.length).count();
-    let length = texts.clone().map(tokens).max().unwrap_or(0);
-    match Vocabulary::words_of_texts(texts, options.vocabulary) {
-        _ if length == 0 => ColumnKind::Dropped { reason: EMPTY.to_owned() },
-        Ok(vocabulary) => ColumnKind::Text { vocabulary, length },
-        Err(_) => ColumnKind::Dropped {
-            reason: "no word is in two of its texts in the training split".to_owned(),
         },
     }
 }
@@ -131,7 +117,7 @@ pub(super) fn encode(
     }
     let targets = encode_targets(records, &preprocessing.target.kind, rows, path)?;
     let lines = rows.iter().map(|&row| records.lines[row]).collect();
-    Ok(Table { features, targets, lines })
+    Ok(Table { features, targets, origins: Origins::Lines(lines) })
 }
 
 fn encode_targets(

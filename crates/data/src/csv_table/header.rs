@@ -400,6 +400,7 @@ mod tests {
             header,
             decimal_comma: false,
             missing: Vec::new(),
+            rows_are_files: false,
             columns: vec![dropped, numeric("a"), numeric("b")],
             target: Target {
                 name: "y".into(),

@@ -33,13 +33,16 @@ mod notes;
 
 use std::{path::PathBuf, slice};
 
-use crate::{DataError, Fractions, Shared, TableSplits, shared, split, table};
+use crate::{
+    DataError, Fractions, Shared, TableSplits, shared, split,
+    table::{self, text_columns},
+};
 
 pub(crate) use self::error::column_setting;
 pub use self::{
     apply::{RowReader, Rows, read_rows, read_table},
     error::CsvError,
-    options::{ColumnOverride, CsvOptions, OnMissingTarget, TargetColumn, TextColumns},
+    options::{ColumnOverride, CsvOptions, OnMissingTarget, TargetColumn},
 };
 
 /// Reads the training file and those named beside it, and encodes their rows.
@@ -101,7 +104,8 @@ pub fn read_csv(options: &CsvOptions, seed: u64) -> Result<TableSplits, DataErro
     let validation = held_out(&options.validation_path, parts.validation)?;
     let test = held_out(&options.test_path, parts.test)?;
     let train = encode(&parts.train)?;
-    notes.extend(notes::notes_on_texts(&preprocessing, &train, options.texts));
+    let texts = text_columns::notes(&preprocessing, &train, options.texts).into_iter();
+    notes.extend(texts.map(|(name, note)| format!("column `{name}`: {note}")));
     let rows = |path: &Option<PathBuf>, held_out: &str| match path {
         Some(path) => format!("rows of `{}`", path.display()),
         None => held_out.to_owned(),

@@ -1,9 +1,7 @@
 //! What the user should know of a training file.
 
-use std::ops::Range;
-
 use super::{
-    options::{CsvOptions, TextColumns},
+    options::CsvOptions,
     patterns::{Extremes, is_date_or_time},
     reader::left_out_note,
     schema::{ColumnSchema, Schema},
@@ -11,7 +9,7 @@ use super::{
     target::{TargetPlan, TargetSchema},
 };
 use crate::{
-    Column, ColumnKind, HoldOut, Table, TablePreprocessing,
+    Column, ColumnKind, HoldOut, TablePreprocessing,
     count::{counted, grouped},
     csv_table::column_setting,
     names::list,
@@ -84,47 +82,6 @@ fn note_on_kinds(columns: &[Column]) -> Option<String> {
         .collect();
     let told = format!("columns used: {} numeric{}", grouped(numeric), others.concat());
     (!others.is_empty()).then_some(told)
-}
-
-/// What the user should know of columns of texts: how many of the rows to train on fill what is read, so that more
-/// may be cut off, and how much of what is read is words that are not told apart.
-pub(super) fn notes_on_texts(
-    preprocessing: &TablePreprocessing,
-    train: &Table,
-    options: TextColumns,
-) -> Vec<String> {
-    let columns = preprocessing.columns.iter().zip(table::column_ranges(preprocessing));
-    let note = |(Column { name, kind, .. }, range): (&Column, Range<usize>)| {
-        let &ColumnKind::Text { ref vocabulary, length } = kind else { return None };
-        let texts = train.features.chunks_exact(preprocessing.width());
-        let texts = texts.map(|features| &features[range.clone()]);
-        let full = texts.clone().filter(|tokens| tokens[0] > 0.0).count();
-        let cut = (length == options.length && full > 0).then(|| {
-            format!(
-                "up to {} of a text are read, the last ones, and {} of {} have as many or more \
-                 (`data.text_length`)",
-                counted(length, "token"),
-                grouped(full),
-                counted(train.rows(), "text")
-            )
-        });
-        let read = texts.flatten().filter(|&&token| token > 0.0);
-        let (tokens, unknown) = (read.clone().count(), read.filter(|&&token| token == 1.0).count());
-        let share = 100.0 * unknown as f64 / tokens.max(1) as f64;
-        let rare = (share >= 0.05).then(|| {
-            let why = match vocabulary.len() < options.vocabulary {
-                true => "are in a single text to train on".to_owned(),
-                false => format!(
-                    "are rare, or beyond the {} most frequent that recur (`data.text_vocabulary`)",
-                    grouped(vocabulary.len() - 1)
-                ),
-            };
-            format!("{share:.1} % of the words {why}, and are read as one and the same")
-        });
-        let told: Vec<String> = cut.into_iter().chain(rare).collect();
-        (!told.is_empty()).then(|| format!("column `{name}`: {}", told.join("; ")))
-    };
-    columns.filter_map(note).collect()
 }
 
 /// What the user should know where rows that are held out at random are in order of time.

@@ -4,8 +4,7 @@ use std::{collections::BTreeMap, fmt, path::PathBuf};
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 
-use super::CsvError;
-use crate::{CategoryEncoding, HoldOut, Task};
+use crate::{CategoryEncoding, HoldOut, Task, TextColumns};
 
 /// What the user says about a CSV file; what is left out is inferred from the rows.
 #[derive(Debug, Clone, PartialEq)]
@@ -68,35 +67,6 @@ impl CsvOptions {
             validation_path: None,
             test_path: None,
         }
-    }
-}
-
-/// How columns of texts are read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TextColumns {
-    /// The most words that are told apart, from 2 to [`MOST_WORDS`](Self::MOST_WORDS): the most frequent of those that are in two texts or
-    /// more, and one for all others.
-    pub vocabulary: usize,
-    /// The most tokens that are read of a text, at least 1: its last ones.
-    pub length: usize,
-}
-
-impl TextColumns {
-    /// More words would fill the memory; up to 2^24, an id is exact as a feature.
-    pub const MOST_WORDS: usize = 1_000_000;
-
-    pub(super) fn check(self) -> Result<(), CsvError> {
-        let Self { vocabulary, length } = self;
-        match (2..=Self::MOST_WORDS).contains(&vocabulary) && length > 0 {
-            true => Ok(()),
-            false => Err(CsvError::TextColumns { vocabulary, length }),
-        }
-    }
-}
-
-impl Default for TextColumns {
-    fn default() -> Self {
-        Self { vocabulary: 10_000, length: 500 }
     }
 }
 

@@ -17,7 +17,9 @@ impl DataError {
             Self::File(error) => error.help(),
             Self::Cifar10(error) => error.help(),
             Self::Idx(error) => error.help(),
-            Self::ImageFolder(error) => error.help()?,
+            Self::ClassFolder(error) => error.help()?,
+            Self::ImageFolder(error) => error.help(),
+            Self::TextFolder(error) => error.help(),
             Self::Npy(error) => error.help(),
             Self::Text(error) => error.help(),
             Self::Stopped => return None,
@@ -66,6 +68,9 @@ impl DataError {
                 "lower `data.validation` or `data.test`, for example to 0.1 or to 0: some samples must be \
                  left to train on"
                     .into()
+            }
+            Self::TextColumns { .. } => {
+                "the length must be at least 1, and the vocabulary from 2 to 1,000,000".into()
             }
             Self::NothingToMake { .. } => "ask for at least one of each".into(),
             Self::LabelOutOfRange { classes, .. } => {

@@ -43,7 +43,7 @@ const MOST_OPEN: usize = 64;
 /// How often a process that waits for another's cache looks at it.
 const POLL: Duration = Duration::from_millis(200);
 
-pub(super) const MANIFEST: &str = "manifest.json";
+pub(crate) const MANIFEST: &str = "manifest.json";
 
 /// A cache that was found to be whole, open for reading.
 #[derive(Debug)]

@@ -4,8 +4,6 @@ use std::{io, path::PathBuf};
 
 use store::StoreError;
 
-use crate::{count::grouped, names::list};
-
 /// What is wrong with a folder of images, or with the way it is to be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -17,51 +15,6 @@ pub enum ImageFolderError {
     /// Neither grey nor colour.
     #[error("images of {channels} channels cannot be made")]
     Channels { channels: usize },
-    /// The contents of a folder cannot be listed.
-    #[error("`{}` cannot be listed: {reason}", path.display())]
-    List { path: PathBuf, reason: io::Error },
-    /// The system does not say whether an entry of a folder is itself a folder.
-    #[error("`{}` cannot be read: {reason}", path.display())]
-    Entry { path: PathBuf, reason: io::Error },
-    /// There are no folders in the folder.
-    #[error("`{}` has no class folders", path.display())]
-    NoClasses { path: PathBuf },
-    /// There is nothing to tell apart.
-    #[error("`{}` has one class folder only, `{class}`", path.display())]
-    SingleClass { path: PathBuf, class: String },
-    /// The name of a class cannot be written down.
-    #[error("the name of the class folder `{}` is not UTF-8", path.display())]
-    ClassName { path: PathBuf },
-    /// Class folders in which there are no images.
-    #[error("{}", without_images(paths))]
-    EmptyClasses {
-        paths: Vec<PathBuf>,
-        /// Whether such folders are left out, and too few are left.
-        are_skipped: bool,
-    },
-    /// A class to validate or test that training never sees.
-    #[error("the class folder `{}` has no counterpart to train on", path.display())]
-    UnknownClass {
-        path: PathBuf,
-        /// The folder to train on, or in it the class folder of this name, if that is empty.
-        train: PathBuf,
-        is_empty: bool,
-    },
-    /// There is a folder to validate or to test, and none to train.
-    #[error("`{}` has a folder `{split}` and no folder `train`", path.display())]
-    NoTrain { path: PathBuf, split: String },
-    /// Two folders claim to be the same split.
-    #[error("`{}` has both a folder `{first}` and a folder `{second}` to {purpose}", path.display())]
-    TwoSplits { path: PathBuf, first: String, second: String, purpose: &'static str },
-    /// Where the class folders should be are folders of folders.
-    #[error("the folders in `{}` hold folders and no images, as `{}`", path.display(), inner.display())]
-    TooFarUp { path: PathBuf, inner: PathBuf },
-    /// A folder to train on that has images and no class folders.
-    #[error("the images in `{}` are in no class folders", path.display())]
-    UnsortedSplit { path: PathBuf },
-    /// A folder named like a split that holds both classes and a stray image.
-    #[error("`{}` has class folders and an image beside them, `{}`", path.display(), image.display())]
-    StrayImage { path: PathBuf, image: PathBuf },
     /// A file that cannot become an image.
     #[error("`{}` {reason}", path.display())]
     BadImage { path: PathBuf, reason: BadImage },
@@ -81,48 +34,12 @@ pub enum ImageFolderError {
 
 impl ImageFolderError {
     /// What the user can do about it.
-    pub fn help(&self) -> Option<String> {
-        Some(match self {
+    pub fn help(&self) -> String {
+        match self {
             Self::Size { longest, .. } => {
                 format!("each side of `data.size` is 1 to {longest} pixels")
             }
             Self::Channels { .. } => "set `data.channels` to 1 for grey or 3 for colour".into(),
-            Self::List { reason, .. } => return list_help(reason),
-            Self::Entry { .. } => {
-                "if it is a link, point it to a folder of images or delete it".into()
-            }
-            Self::NoClasses { .. } | Self::SingleClass { .. } | Self::UnsortedSplit { .. } => {
-                "put the images of each class in a folder of their own, at least two of them".into()
-            }
-            Self::ClassName { .. } => "rename the folder".into(),
-            Self::EmptyClasses { are_skipped: true, .. } => {
-                "add images (.jpg, .png, .bmp or .webp): too few other folders have any".into()
-            }
-            Self::EmptyClasses { .. } => {
-                "add images (.jpg, .png, .bmp or .webp), delete what has none, or leave it out by \
-                 `data.on_bad_image = \"skip\"`"
-                    .into()
-            }
-            Self::UnknownClass { train, is_empty: true, .. } => {
-                format!("add images to train on to `{}`, which has none", train.display())
-            }
-            Self::UnknownClass { train, .. } => {
-                format!("check its spelling against the folders in `{}`", train.display())
-            }
-            Self::NoTrain { .. } => {
-                "rename the folder to train on, or the classes if these are classes".into()
-            }
-            Self::TwoSplits { .. } => "keep one of them".into(),
-            Self::TooFarUp { .. } => {
-                "name the folder in which each class has a folder of images, or \
-                 call its splits `train`, `val` and `test`"
-                    .into()
-            }
-            Self::StrayImage { path, image } => format!(
-                "move `{}` away; if `{}` is a class, rename it",
-                image.display(),
-                path.display()
-            ),
             Self::BadImage { reason, .. } => {
                 format!("{}, or train with `data.on_bad_image = \"skip\"`", reason.help())
             }
@@ -142,22 +59,8 @@ impl ImageFolderError {
                 "let the file be read, or delete `{}`; a run that starts or resumes builds the cache anew",
                 path.parent().unwrap_or(path).display()
             ),
-        })
+        }
     }
-}
-
-/// That these class folders have no images.
-pub(super) fn without_images(paths: &[PathBuf]) -> String {
-    let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
-    match names.len() {
-        1 => format!("the class folder {} has no images", list(&names)),
-        count => format!("{} class folders have no images: {}", grouped(count), list(&names)),
-    }
-}
-
-fn list_help(reason: &io::Error) -> Option<String> {
-    (reason.kind() == io::ErrorKind::PermissionDenied)
-        .then(|| "let the user who runs this list it, as `chmod u+rx` does".into())
 }
 
 /// What is wrong with a file that should be an image; follows the file's name.

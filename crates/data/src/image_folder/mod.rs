@@ -1,17 +1,8 @@
 //! The image-folder source: a folder for each class, and in it the images.
 //!
-//! ```text
-//! photos/cat/*.jpg          or      photos/train/cat/*.jpg
-//! photos/dog/*.png                  photos/train/dog/*.png
-//!                                   photos/val/cat/*.jpg
-//!                                   photos/test/dog/*.jpg
-//! ```
-//!
-//! Splits may be called `Training`, `Valid`, `Validation`, `Dev` and `Testing` too, in any case.
-//!
-//! [`open_image_folder`] finds the splits (`layout`) and lists the files of each (`listing`); the
-//! classes are those of the training split, sorted as torchvision's `ImageFolder` sorts them. Then
-//! an [`ImageFolder`] is loaded into memory, prepared on disk (`cache`), or read as it is.
+//! [`open_image_folder`] finds the splits and lists the files of each (`class_folders`). Splits may be called
+//! `Training`, `Valid`, `Validation`, `Dev` and `Testing` too, in any case. Then an [`ImageFolder`] is loaded
+//! into memory, prepared on disk (`cache`), or read as it is.
 //!
 //! A file is listed by its name and judged by its content: JPEG, PNG, BMP and WebP (the first frame
 //! of an animation), grey or colour, of 8 or 16 bits; alpha is dropped. A photograph is turned as
@@ -21,8 +12,6 @@
 
 // What the user has.
 mod error;
-mod layout;
-mod listing;
 mod options;
 
 // From a file to pixels.
@@ -38,9 +27,15 @@ mod source;
 
 use std::path::{Path, PathBuf};
 
-use crate::{DataError, count::counted, files::Folder, shared};
+use crate::{
+    DataError,
+    class_folders::{self, FileKind, layout, listing},
+    count::counted,
+    files::Folder,
+    shared,
+};
 
-pub(crate) use self::resize::write_pixels;
+pub(crate) use self::{cache::MANIFEST as CACHE_MANIFEST, resize::write_pixels};
 
 pub use self::{
     error::{BadImage, ImageFolderError},
@@ -64,19 +59,7 @@ pub struct ImageFolderSplits {
 impl ImageFolderSplits {
     /// What the user should know of folders that are passed over.
     pub fn note(&self) -> Option<String> {
-        let first = self.passed_over.first()?;
-        let why = match layout::is_called_split(first) {
-            true => {
-                "the images of a split lie in class folders; without, they can only be predicted"
-            }
-            false => "beside splits no other folders are read",
-        };
-        let first = first.display();
-        let what = match self.passed_over.len() {
-            1 => format!("the folder `{first}`"),
-            count => format!("{}, such as `{first}`", counted(count, "folder")),
-        };
-        Some(format!("passed over {what}: {why}"))
+        layout::note_on_passed_over(&self.passed_over, FileKind::Image)
     }
 }
 
@@ -113,11 +96,13 @@ impl ImageFolderSplits {
 pub fn open_image_folder(options: &ImageFolderOptions) -> Result<ImageFolderSplits, DataError> {
     let shape = options.shape()?;
     Folder::open(&options.path)?;
-    let folders = layout::find_splits(&options.path)?;
+    let folders = class_folders::find_splits(&options.path, FileKind::Image)?;
     let skips_empty = options.on_bad_image == OnBadImage::Skip;
-    let train = listing::list_train(&folders.train, options.one_class, skips_empty)?;
+    let train =
+        listing::list_train(&folders.train, FileKind::Image, options.one_class, skips_empty)?;
     let held_out = |folder: Option<PathBuf>| {
-        let list = |folder: PathBuf| listing::list_held_out(&folder, &train, skips_empty);
+        let list =
+            |folder: PathBuf| listing::list_held_out(&folder, FileKind::Image, &train, skips_empty);
         let listing = folder.map(list).transpose()?;
         Ok::<_, DataError>(listing.map(|listing| ImageFolder::new(options, shape, listing)))
     };
@@ -136,15 +121,7 @@ pub fn open_image_folder(options: &ImageFolderOptions) -> Result<ImageFolderSpli
 ///
 /// Where a folder cannot be read.
 pub fn image_files_in(folder: &Path) -> Result<Vec<PathBuf>, DataError> {
-    let ignored = &mut Default::default();
-    let mut files = listing::list_class(folder, ignored)?;
-    for entry in listing::entries(folder)? {
-        if entry.is_symlink() && entry.is_dir() {
-            files.extend(listing::list_class(&entry, ignored)?);
-        }
-    }
-    files.sort_unstable();
-    Ok(files)
+    Ok(listing::files_in(folder, FileKind::Image)?)
 }
 
 /// Of the images to measure on, so many are compared with those of the run.
@@ -157,7 +134,7 @@ const COMPARED: usize = 200;
 /// - `given`: the folder of which the test split is measured, else the validation split, else all
 pub fn note_on_known_images(trained: &Path, given: &Path) -> Option<String> {
     let known = image_files_in(&training_folder(trained)?).ok()?;
-    let measured = layout::find_splits(given).ok()?;
+    let measured = class_folders::find_splits(given, FileKind::Image).ok()?;
     let measured = measured.test.or(measured.validation).unwrap_or(measured.train);
     let mut measured = image_files_in(&measured).ok()?;
     let every = measured.len().div_ceil(COMPARED).max(1);
@@ -170,5 +147,5 @@ pub fn note_on_known_images(trained: &Path, given: &Path) -> Option<String> {
 /// The folder with the classes to train on of a folder that may have splits; none where that cannot be
 /// told.
 pub fn training_folder(folder: &Path) -> Option<PathBuf> {
-    layout::find_splits(folder).ok().map(|splits| splits.train)
+    class_folders::find_splits(folder, FileKind::Image).ok().map(|splits| splits.train)
 }

@@ -9,12 +9,11 @@ use super::{
     BadImage, ImageFolderError, ImageFolderOptions,
     cache::{self, Cache},
     decode::{decode_pixels, read_pixels},
-    error::without_images,
-    listing::{Ignored, Listing},
     pass::{self, Pass, Passed},
 };
 use crate::{
     DataError, ImageShape, ImageSource, Resize, Shared,
+    class_folders::{FileKind, Listing},
     images::allocate,
     progress::{Progress, go_on, silent},
     shared,
@@ -66,16 +65,7 @@ impl ImageFolder {
 
     /// What the user should know of files that are passed over, a sentence each.
     pub fn notes(&self) -> Vec<String> {
-        let Listing { ignored, loose, empty, .. } = &self.listing;
-        let reasons = [
-            (ignored, "only files named as images are read"),
-            (loose, "images are read from class folders only"),
-        ];
-        let note = |(files, reason): (&Ignored, _)| {
-            files.describe().map(|files| format!("passed over {files}: {reason}"))
-        };
-        let left_out = (!empty.is_empty()).then(|| format!("{}; left out", without_images(empty)));
-        reasons.into_iter().filter_map(note).chain(left_out).collect()
+        self.listing.notes(FileKind::Image)
     }
 
     /// The file of an image.

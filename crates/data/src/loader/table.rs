@@ -192,12 +192,13 @@ mod tests {
     use backend::{Selected, device::Device};
 
     use super::*;
+    use crate::Origins;
 
     fn loader(order: Order, micro_batch: usize) -> TableLoader<Selected> {
         let table = Table {
             features: (0..22).map(|i| i as f32).collect(),
             targets: Targets::Classes((0..11).collect()),
-            lines: Vec::new(),
+            origins: Origins::Places,
         };
         let batching = Batching { micro_batch, ..Batching::new(order, 3, 4) };
         TableLoader::new(table, Task::Multiclass, batching, &Device::default()).unwrap()
@@ -206,7 +207,7 @@ mod tests {
     #[test]
     fn targets_that_are_not_those_of_the_task_are_refused() {
         let check = |targets, task, expected: &str| {
-            let table = Table { features: vec![0.0; 3], targets, lines: Vec::new() };
+            let table = Table { features: vec![0.0; 3], targets, origins: Origins::Places };
             let (batching, device) = (Batching::evaluation(2), Device::default());
             let error = TableLoader::<Selected>::new(table, task, batching, &device).unwrap_err();
             assert_eq!(error.to_string(), expected);

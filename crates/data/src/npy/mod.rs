@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use self::{array::Array, target::Plan};
 use crate::{
-    Column, ColumnKind, DataError, Fractions, HoldOut, Shared, Table, TablePreprocessing,
+    Column, ColumnKind, DataError, Fractions, HoldOut, Origins, Shared, Table, TablePreprocessing,
     TableSplits, TargetKind, Targets, Task,
     count::grouped,
     files::Folder,
@@ -355,6 +355,6 @@ impl Samples {
                 Targets::Classes(rows.iter().map(|&row| self.labels[row]).collect())
             }
         };
-        Ok(Table { features, targets, lines: Vec::new() })
+        Ok(Table { features, targets, origins: Origins::Places })
     }
 }

@@ -39,6 +39,9 @@ pub struct TablePreprocessing {
     /// What marks a missing value, besides what always does.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<String>,
+    /// Whether each row is a file, the text of the only column.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub rows_are_files: bool,
     /// The columns in the file's order, the target left out and the dropped ones included.
     pub columns: Vec<Column>,
     /// The column to predict.
@@ -320,6 +323,7 @@ pub(super) mod tests {
             header: true,
             decimal_comma: false,
             missing: vec!["-999".into()],
+            rows_are_files: false,
             columns: vec![
                 column("age", ColumnKind::Numeric { mean: 30.0, deviation: 10.0 }),
                 column("ticket", ColumnKind::Dropped { reason: "hardly recurs".into() }),

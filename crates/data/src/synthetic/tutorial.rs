@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 
 use super::numpy::LegacyRandomState;
 use crate::{
-    DataError, Fractions, Table, TablePreprocessing, TableSplits, TargetKind, Targets, hold_out,
-    table::matrix,
+    DataError, Fractions, Origins, Table, TablePreprocessing, TableSplits, TargetKind, Targets,
+    hold_out, table::matrix,
 };
 
 /// The tutorial calls `numpy.random.seed(0)`.
@@ -84,7 +84,7 @@ fn random_labels(samples: usize, features: usize) -> Result<Table, DataError> {
     let mut random = LegacyRandomState::new(TUTORIAL_SEED);
     let features = normal_features(&mut random, samples, features)?;
     let labels = (0..samples).map(|_| random.below(2)).collect();
-    Ok(Table { features, targets: Targets::Classes(labels), lines: Vec::new() })
+    Ok(Table { features, targets: Targets::Classes(labels), origins: Origins::Places })
 }
 
 /// The tutorial's features, labelled by the side of a plane through 0 that a sample and some noise
@@ -105,7 +105,7 @@ pub fn linear_labels(samples: usize, features: usize, seed: u64) -> Result<Table
         u32::from(side + scale * noise(index) > 0.0)
     };
     let labels = (0..samples).map(label).collect();
-    Ok(Table { features: matrix, targets: Targets::Classes(labels), lines: Vec::new() })
+    Ok(Table { features: matrix, targets: Targets::Classes(labels), origins: Origins::Places })
 }
 
 fn normal_features(

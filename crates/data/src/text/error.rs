@@ -99,8 +99,8 @@ impl TextError {
             Self::NoTextFiles { .. } => "add a text file to the folder, or name one file".into(),
             Self::TextsWithin { .. } => {
                 "name one of the folders, or put the files into one: the network learns to continue a text; \
-                 to classify texts, write each into a row of a CSV file, for `recipes train mlp` with \
-                 `data.columns.NAME=text`"
+                 to classify texts in folders of their classes, use `recipes train mlp` with \
+                 `data.source=text-folder`"
                     .into()
             }
             Self::Empty { .. } => "use a text that is longer than `data.sequence_length`".into(),

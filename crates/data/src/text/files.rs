@@ -130,11 +130,22 @@ fn folder_of_texts(folder: &Path, levels: usize) -> Option<PathBuf> {
 
 fn read_file(path: &Path, kind: TokenKind) -> Result<Vec<u8>, DataError> {
     let bytes = fs::read(path).map_err(|error| DataError::io(path, error))?;
+    Ok(checked(bytes, path, kind)?)
+}
+
+/// The text that these bytes of a file are.
+pub(crate) fn text_of(bytes: &[u8], path: &Path) -> Result<String, TextError> {
+    let text = checked(bytes.to_vec(), path, TokenKind::Words)?;
+    Ok(String::from_utf8(text).expect("it was checked to be UTF-8"))
+}
+
+/// The bytes of a file that is text, unless tokens are bytes.
+fn checked(bytes: Vec<u8>, path: &Path, kind: TokenKind) -> Result<Vec<u8>, TextError> {
     // Some formats are valid UTF-8, markup with a text in between.
     let format = formats::of(&bytes).filter(|_| kind != TokenKind::Bytes);
     if let Some((format, conversion)) = format.and_then(|format| Some((format, format.to_text?))) {
         let (path, format) = (path.to_owned(), format.name);
-        return Err(TextError::NotPlain { path, format, conversion }.into());
+        return Err(TextError::NotPlain { path, format, conversion });
     }
     // No text has a zero byte, though it is valid UTF-8.
     let zero = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
@@ -150,8 +161,7 @@ fn read_file(path: &Path, kind: TokenKind) -> Result<Vec<u8>, DataError> {
     Err(match zero < invalid && !utf16 {
         true => TextError::ZeroByte { path, offset },
         false => TextError::NotUtf8 { path, offset, utf16 },
-    }
-    .into())
+    })
 }
 
 /// A text without byte order mark, and with `\n` for `\r\n`.

@@ -34,6 +34,7 @@ mod windows;
 use std::path::{Path, PathBuf};
 
 use self::corpus::{Text, Texts};
+pub(crate) use self::files::text_of;
 use crate::{DataError, Shared, Vocabulary, shared};
 
 pub use self::{

@@ -24,8 +24,8 @@ fn rows_of_a_group_are_on_one_side_and_its_name_is_no_feature() {
         patients.dedup();
         patients
     };
-    let held_out = patients(&splits.validation.unwrap().lines);
-    let trained = patients(&splits.train.lines);
+    let held_out = patients(splits.validation.unwrap().origins.lines());
+    let trained = patients(splits.train.origins.lines());
     assert_eq!((held_out.len(), trained.len()), (2, 8));
     assert!(held_out.iter().all(|patient| !trained.contains(patient)));
     let dropped = "column `patient` is dropped: it names the groups of `data.group`";
@@ -71,7 +71,8 @@ fn a_row_of_no_group_is_a_group_of_its_own() {
     let note =
         "20 rows without a value in `patient`, such as line 2: each counts as a group of its own";
     assert!(splits.notes.iter().any(|told| told.starts_with(note)), "{:?}", splits.notes);
-    let held_out = splits.validation.unwrap().lines;
+    let validation = splits.validation.unwrap();
+    let held_out = validation.origins.lines();
     assert_eq!(held_out.len(), 10);
     assert!(held_out.iter().all(|&line| line < 22), "{held_out:?}");
 }
@@ -83,7 +84,8 @@ fn the_last_rows_are_held_out_where_rows_are_in_the_order_of_time() {
         (options.validation, options.hold_out) = (0.2, HoldOut::Last);
     });
     let splits = result.unwrap();
-    let lines = splits.validation.unwrap().lines;
+    let validation = splits.validation.unwrap();
+    let lines = validation.origins.lines();
     assert!(lines.iter().copied().eq(50..62), "{lines:?}");
 }
 

@@ -155,8 +155,8 @@ fn check_like_csv(targets: Vec<u8>, texts: &[String], task: Option<Task>) -> Tab
     assert_eq!(expected.notes.remove(0), "the first line, `x0,x1,x2,target`, is the header");
     // An array has no lines; those of the splits are all that there are but the header.
     let splits = [Some(&mut expected.train), expected.validation.as_mut()];
-    let mut lines: Vec<u64> =
-        splits.into_iter().flatten().flat_map(|table| std::mem::take(&mut table.lines)).collect();
+    let origins = splits.into_iter().flatten().map(|table| std::mem::take(&mut table.origins));
+    let mut lines: Vec<u64> = origins.flat_map(|origins| origins.lines().to_vec()).collect();
     lines.sort_unstable();
     assert!(lines.into_iter().eq(2..42));
     let found = found.unwrap();

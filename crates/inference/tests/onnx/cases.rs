@@ -88,6 +88,7 @@ fn mlp(name: &'static str, hidden: Vec<usize>, embeddings: Vec<FeatureEmbedding>
         header: true,
         decimal_comma: false,
         missing: Vec::new(),
+        rows_are_files: false,
         columns,
         target,
     };

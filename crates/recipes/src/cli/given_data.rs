@@ -1,8 +1,12 @@
 //! Data that a user names without saying what kind they are.
 
-use std::{fs, path::Path};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use clap::ValueEnum;
+use data::{image_folder::image_files_in, text_folder::text_files_in};
 
 use super::inspect::Source;
 use crate::{
@@ -34,9 +38,18 @@ fn source_of(path: &Path) -> Option<Source> {
         Source::Cifar10
     } else if !has_folders && any(|name| name.ends_with(".txt")) {
         Source::Text
+    } else if is_text_folder(path) {
+        Source::TextFolder
     } else {
         Source::ImageFolder
     })
+}
+
+/// Whether there are texts in folders within a folder, and no pictures.
+fn is_text_folder(folder: &Path) -> bool {
+    let is_text = |file: &PathBuf| file.extension().is_some_and(|ending| ending == "txt");
+    text_files_in(folder).is_ok_and(|files| files.iter().any(is_text))
+        && image_files_in(folder).is_ok_and(|files| files.is_empty())
 }
 
 /// The arguments that train on the data at a path; none where it does not lead to any.
@@ -46,7 +59,7 @@ pub(super) fn training_on(path: &Path, recipe: Option<&Recipe>) -> Option<String
     let source = source_of(path).filter(|_| path.exists())?;
     let (usual, settings) = match source {
         Source::Csv => (mlp::RECIPE, " --set data.source=csv --set data.target=-1".to_owned()),
-        Source::Npy => (mlp::RECIPE, of_source(source)),
+        Source::Npy | Source::TextFolder => (mlp::RECIPE, of_source(source)),
         Source::Text => (lstm_char::RECIPE, String::new()),
         _ => (cnn::RECIPE, of_source(source)),
     };
@@ -90,6 +103,8 @@ mod tests {
             "texts/a.txt",
             "photos/cats/a.png",
             "photos/README.txt",
+            "reviews/train/bad/a.txt",
+            "reviews/README",
         ] {
             fs::create_dir_all(at(file).parent().unwrap()).unwrap();
             fs::write(at(file), "").unwrap();
@@ -105,6 +120,7 @@ mod tests {
         trains("cifar", "cnn --set data.source=cifar10");
         trains("texts", "lstm-char");
         trains("photos", "cnn --set data.source=image-folder");
+        trains("reviews", "mlp --set data.source=text-folder");
         for name in ["a.bin", "missing.csv", "missing"] {
             assert_eq!(training_on(&at(name), None), None, "{name}");
         }

@@ -152,7 +152,7 @@ pub(super) fn fraction(settings: &BTreeMap<String, Value>) -> f64 {
 
 pub(super) fn is_table(settings: &BTreeMap<String, Value>) -> bool {
     let source = settings.get("data.source").and_then(Value::as_str);
-    matches!(source, Some("csv" | "npy"))
+    matches!(source, Some("csv" | "npy" | "text-folder"))
 }
 
 /// A run of `cnn` with this accuracy.

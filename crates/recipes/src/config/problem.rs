@@ -124,6 +124,7 @@ pub(crate) fn usual_choice(word: &str) -> Option<&'static str> {
         "imagefolder" | "images" | "pictures" | "folder" => "image-folder",
         "table" | "pandas" | "tsv" => "csv",
         "numpy" => "npy",
+        "text" | "texts" | "textfolder" | "text-directory" => "text-folder",
         "fp32" | "float32" => "f32",
         "fp16" | "float16" | "half" => "f16",
         "bfloat16" | "mixed" | "amp" | "mixed_bfloat16" => "bf16",

@@ -48,14 +48,14 @@ fn from_base64<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D:
     BASE64_STANDARD.decode(text).map_err(D::Error::custom)
 }
 
-/// The line of an encoded row, its first columns, decoded up to rounding, and how many there are more; a
+/// The origin of an encoded row, its first columns, decoded up to rounding, and how many there are more; a
 /// missing number is the mean of its column.
 ///
 /// - `features`: `[width]`
 pub(super) fn decoded_row(
     preprocessing: &TablePreprocessing,
     features: &[f32],
-    line: Option<u64>,
+    origin: Option<(&str, String)>,
 ) -> Sample {
     let mut left = features;
     let mut columns = Vec::new();
@@ -82,8 +82,8 @@ pub(super) fn decoded_row(
         columns.truncate(COLUMNS);
         columns.push(("…".to_owned(), format!("{more} more")));
     }
-    let line = line.map(|line| ("line".to_owned(), line.to_string()));
-    Sample::Row(line.into_iter().chain(columns).collect())
+    let origin = origin.map(|(kind, name)| (kind.to_owned(), name));
+    Sample::Row(origin.into_iter().chain(columns).collect())
 }
 
 /// The end of a text as it was read.
@@ -143,6 +143,7 @@ mod tests {
                 header: true,
                 decimal_comma: false,
                 missing: Vec::new(),
+                rows_are_files: false,
                 columns: (0..columns).map(column).collect(),
                 target: Target {
                     name: "y".into(),
@@ -175,6 +176,7 @@ mod tests {
             header: true,
             decimal_comma: false,
             missing: Vec::new(),
+            rows_are_files: false,
             columns: [
                 ("age", ColumnKind::Numeric { mean: 30.0, deviation: 7.0 }),
                 ("name", ColumnKind::Dropped { reason: String::new() }),
@@ -200,7 +202,9 @@ mod tests {
             let preprocessing = preprocessing(encoding);
             let mut features = Vec::new();
             preprocessing.encode(&cells, &mut features).unwrap();
-            let Sample::Row(row) = decoded_row(&preprocessing, &features, Some(7)) else {
+            let Sample::Row(row) =
+                decoded_row(&preprocessing, &features, Some(("line", "7".to_owned())))
+            else {
                 panic!("a row is a row")
             };
             let cell = |(name, value): (String, String)| format!("{name} {value}");

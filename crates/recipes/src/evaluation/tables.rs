@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 
 use backend::{Selected, device::Device};
 use data::{
-    Shared, Table, TablePreprocessing, Target, TargetKind,
+    Origins, Shared, Table, TablePreprocessing, Target, TargetKind,
     csv_table::{OnMissingTarget, read_table},
     note_on_rows_in_both,
     npy::{is_npy, read_npy_table},
+    text_folder::read_labelled_texts,
 };
 use inference::{Model, Prediction, ROWS_AT_A_TIME};
 use models::Network;
@@ -54,7 +55,7 @@ pub(super) fn examine(
     let width = preprocessing.width();
     let row = |index: usize| {
         let features = &table.features[index * width..][..width];
-        decoded_row(preprocessing, features, table.lines.get(index).copied())
+        decoded_row(preprocessing, features, origin(&table.origins, index))
     };
     let values = values(model, &table)?;
     let mistakes = if classes.is_empty() {
@@ -93,10 +94,11 @@ pub(super) fn predict_each(
     let target = &evaluated.model.description().table()?.target;
     let path = path.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
     let is_whole = evaluated.given.is_some() && measured.given_split.is_none();
-    let name = |row: usize| match table.lines.get(row) {
-        Some(line) => format!("{path}:{line}"),
-        None if is_whole => format!("{path}[{row}]"),
-        None => measured.place(row),
+    let name = |row: usize| match &table.origins {
+        Origins::Lines(lines) => format!("{path}:{}", lines[row]),
+        Origins::Files(files) => files[row].display().to_string(),
+        Origins::Places if is_whole => format!("{path}[{row}]"),
+        Origins::Places => measured.place(row),
     };
     let truth = |row: usize| match target.kind {
         TargetKind::Regression { mean, deviation } => {
@@ -113,6 +115,15 @@ pub(super) fn predict_each(
         }
     }
     Ok((measured.given_split, measured.notes))
+}
+
+/// What names a row for the user, and its name; none of one that only has a place.
+fn origin(origins: &Origins, row: usize) -> Option<(&'static str, String)> {
+    match origins {
+        Origins::Places => None,
+        Origins::Lines(lines) => Some(("line", lines[row].to_string())),
+        Origins::Files(files) => Some(("file", files[row].display().to_string())),
+    }
 }
 
 /// More are in no number.
@@ -165,12 +176,13 @@ fn read_given(
     preprocessing: &TablePreprocessing,
     config: &TableConfig,
 ) -> Result<Measured<Rows>, Failure> {
-    let (given_split, table, notes) = match config.data.source == Source::Npy && !is_csv(path) {
-        true => {
+    let (given_split, table, notes) = match config.data.source {
+        Source::Npy if !is_csv(path) => {
             let (split, table) = read_npy_table(path, preprocessing)?;
             (split, table, Vec::new())
         }
-        false => {
+        Source::TextFolder if path.is_dir() => read_labelled_texts(path, preprocessing)?,
+        _ => {
             // Of rows without a target there is nothing to measure, which a note tells.
             let (table, notes) =
                 read_table(path, preprocessing, config.data.header, OnMissingTarget::Skip)?;

@@ -22,5 +22,6 @@ mod tensorboard;
 #[cfg(target_os = "linux")]
 mod terminal;
 mod text_columns;
+mod text_folders;
 mod texts;
 mod transfer;

@@ -120,7 +120,7 @@ fn texts_that_hold_nothing_to_learn_are_explained() {
     }
     let within = "`reviews` has no file whose name ends in `.txt`, and folders within it, such as";
     let ran = folder.run("train lstm --set data.path=reviews").refused(3, within);
-    assert!(ran.stderr.contains("to classify texts, write each into a row"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("to classify texts in folders of their classes"), "{}", ran.stderr);
     folder.run("train lstm --set data.path=reviews/pos --max-steps 2 --run-dir run").succeeded();
     folder.write("reviews.csv", "It was a film.\n".repeat(80));
     let train = "train lstm --set data.path=reviews.csv --max-steps 2 --run-dir table";

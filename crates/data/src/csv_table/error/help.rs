@@ -96,9 +96,6 @@ impl CsvError {
                  a class that is called so"
                     .into()
             }
-            Self::TextColumns { .. } => {
-                "the length must be at least 1, and the vocabulary from 2 to 1,000,000".into()
-            }
             Self::EmptyTarget { .. } => {
                 "choose another `data.target`; where rows end with a delimiter, the last column is \
                  empty"

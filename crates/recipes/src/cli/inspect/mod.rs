@@ -51,8 +51,8 @@ pub(super) struct InspectArguments {
     /// Whether the first line of a `csv` names the columns [default: as its cells suggest]
     #[arg(long, value_name = "BOOL")]
     header: Option<bool>,
-    /// Change a setting of `[data]` for a `csv` or `npy`, such as `data.columns.zip=categorical`, or
-    /// `model.embedding`; may be repeated
+    /// Change a setting of `[data]` for a `csv`, `npy` or `text-folder`, such as
+    /// `data.columns.zip=categorical`, or `model.embedding`; may be repeated
     #[arg(long = "set", value_name = "KEY=VALUE", allow_hyphen_values = true)]
     settings: Vec<String>,
     /// What a `text` is cut into: words, as for `lstm`, or characters or bytes, as for `lstm-char`
@@ -90,6 +90,8 @@ pub(super) enum Source {
     ImageFolder,
     /// A text file, or a folder of them
     Text,
+    /// A folder with a folder of texts for each class
+    TextFolder,
     /// Drawn digits
     Digits,
     /// Drawn shapes
@@ -126,7 +128,7 @@ pub(super) fn run(
         refuse_output(path, "--sheet", "PNG", &["png"], arguments.force)?;
     }
     let (mut inspection, images) = match arguments.source {
-        Source::Csv | Source::Npy => (inspect_table(arguments)?, None),
+        Source::Csv | Source::Npy | Source::TextFolder => (inspect_table(arguments)?, None),
         Source::Text => (inspect_text(arguments)?, None),
         source => {
             let found = read_images(arguments, config.data, &mut Console::new(progress))?;
@@ -166,12 +168,13 @@ impl InspectArguments {
     fn refuse_of_other_sources(&self) -> Result<(), Failure> {
         let (is_csv, is_text) = (self.source == Source::Csv, self.source == Source::Text);
         let is_drawn = matches!(self.source, Source::Digits | Source::Shapes);
-        let has_images = !is_csv && !is_text && self.source != Source::Npy;
+        let is_table = matches!(self.source, Source::Csv | Source::Npy | Source::TextFolder);
+        let has_images = !is_table && !is_text;
         let options = [
             ("PATH", self.path.is_some(), !is_drawn),
             ("--target", self.target.is_some(), is_csv),
             ("--header", self.header.is_some(), is_csv),
-            ("--set", !self.settings.is_empty(), is_csv || self.source == Source::Npy),
+            ("--set", !self.settings.is_empty(), is_table),
             ("--tokens", self.tokens.is_some(), is_text),
             ("--size", self.size.is_some(), self.source == Source::ImageFolder),
             ("--sheet", self.sheet.is_some(), has_images),
@@ -191,7 +194,7 @@ impl InspectArguments {
         let unread =
             unread.map(|setting| format!("`--set {setting}` has no effect on what is read"));
         let problem = twice.map(|(key, _)| format!("`{key}` is given without `--set` already"));
-        if let Some(problem) = problem.or(unread).filter(|_| !has_images && !is_text) {
+        if let Some(problem) = problem.or(unread).filter(|_| is_table) {
             return Err(Failure::new(ExitCode::Usage, problem, "leave it out"));
         }
         match options.into_iter().find(|&(_, is_given, has_effect)| is_given && !has_effect) {
@@ -216,8 +219,9 @@ fn told_of_augmented(augment: &AugmentOptions) -> &'static str {
 /// Reads a table as `mlp` does.
 fn inspect_table(arguments: &InspectArguments) -> Result<Inspection, Failure> {
     let is_csv = arguments.source == Source::Csv;
-    let source = if is_csv { "data.source=csv" } else { "data.source=npy" };
-    let mut layers = SettingsLayer::sets(&[source, "data.path=."]);
+    let source = arguments.source.to_possible_value().expect("every source can be named");
+    let source = format!("data.source={}", source.get_name());
+    let mut layers = SettingsLayer::sets(&[source.as_str(), "data.path=."]);
     layers.extend(is_csv.then(|| SettingsLayer::set("data.target=-1")));
     layers.extend(SettingsLayer::sets(&arguments.settings));
     let mut config: Config<TableData, mlp::Model> = mlp::RECIPE.resolve(layers)?;

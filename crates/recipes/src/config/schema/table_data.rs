@@ -3,10 +3,11 @@
 use std::{collections::BTreeMap, fmt, fs::File, iter, path::PathBuf};
 
 use data::{
-    CategoryEncoding, Fractions, HoldOut, Order, Task,
-    csv_table::{ColumnOverride, CsvOptions, OnMissingTarget, TargetColumn, TextColumns},
+    CategoryEncoding, Fractions, HoldOut, Order, Task, TextColumns,
+    csv_table::{ColumnOverride, CsvOptions, OnMissingTarget, TargetColumn},
     npy::NpyOptions,
     synthetic::{Labels, SyntheticOptions},
+    text_folder::{self, TextFolderOptions},
 };
 use serde::{
     Deserialize, Deserializer, Serialize,
@@ -15,6 +16,7 @@ use serde::{
 use store::StoreError;
 
 use crate::{
+    Failure,
     class_weights::ClassWeighting,
     config::{
         check::{Check, Checker},
@@ -35,7 +37,7 @@ pub struct TableData {
     pub samples: usize,
     /// How many features a synthetic sample has.
     pub features: usize,
-    /// The CSV file to train on, or the folder of `.npy` files.
+    /// The CSV file to train on, the folder of `.npy` files, or that of class folders of texts.
     #[serde(default, with = "or_empty")]
     pub path: Option<PathBuf>,
     /// The column to predict: its name, or its index from 0, negative from the end.
@@ -50,9 +52,9 @@ pub struct TableData {
     /// What marks a missing value in a CSV file, besides what always does.
     #[serde(deserialize_with = "marks")]
     pub missing: Vec<String>,
-    /// The most words that are told apart in a column of texts, including that of unknown words.
+    /// The most words that are told apart in texts, including that of unknown words.
     pub text_vocabulary: usize,
-    /// The most tokens that are read of a text in a column, its last ones.
+    /// The most tokens that are read of a text, its last ones.
     pub text_length: usize,
     /// What becomes of a row of a CSV file without a value to predict.
     pub on_missing_target: OnMissingTarget,
@@ -87,7 +89,7 @@ pub struct TableData {
 
 /// The value of `data.source`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "kebab-case")]
 pub enum Source {
     /// Generated from the seed.
     Synthetic,
@@ -95,6 +97,8 @@ pub enum Source {
     Csv,
     /// Read from a folder of `.npy` files.
     Npy,
+    /// Read from a folder with a folder of texts for each class.
+    TextFolder,
 }
 
 /// Keys for a CSV file only, or for its categories.
@@ -109,7 +113,7 @@ const CSV_KEYS: [&str; 9] = [
     "data.test_path",
     "model.embedding",
 ];
-/// Keys for columns of texts only.
+/// Keys for texts only.
 const TEXT_KEYS: [&str; 4] =
     ["data.text_vocabulary", "data.text_length", "model.text_embedding", "model.text_hidden"];
 /// Keys for synthetic samples only.
@@ -144,12 +148,22 @@ impl Check for TableData {
                 );
                 refuse_fraction_of_drawn(checker);
                 refuse_of_csv(checker);
+                refuse_of_texts(checker);
             }
             Source::Csv => self.check_csv(checker),
             Source::Npy => {
                 checker.only_with("data.source", "synthetic", &SYNTHETIC_KEYS);
                 refuse_of_csv(checker);
+                refuse_of_texts(checker);
                 let help = "name the folder of `features.npy` and `targets.npy`: \
+                            `--set data.path=FOLDER`";
+                checker.needs("data.source", "data.path", help);
+            }
+            Source::TextFolder => {
+                checker.only_with("data.source", "synthetic", &SYNTHETIC_KEYS);
+                checker.only_with("data.source", "csv", &["data.task", "data.hold_out"]);
+                refuse_of_csv(checker);
+                let help = "name the folder that has a folder of texts for each class: \
                             `--set data.path=FOLDER`";
                 checker.needs("data.source", "data.path", help);
             }
@@ -162,9 +176,12 @@ impl Check for TableData {
 
 /// Refuses keys for a CSV file.
 fn refuse_of_csv(checker: &mut Checker<'_>) {
-    for keys in [&CSV_KEYS[..], &TEXT_KEYS] {
-        checker.only_with("data.source", "csv", keys);
-    }
+    checker.only_with("data.source", "csv", &CSV_KEYS);
+}
+
+/// Refuses keys for texts.
+fn refuse_of_texts(checker: &mut Checker<'_>) {
+    checker.only_with("data.source", "text-folder", &TEXT_KEYS);
 }
 
 /// Without those that the empty string unsets.
@@ -237,7 +254,7 @@ impl TableData {
             task: self.task,
             columns: self.columns.clone(),
             categories,
-            texts: TextColumns { vocabulary: self.text_vocabulary, length: self.text_length },
+            texts: self.texts(),
             header: self.header,
             missing: self.missing.iter().map(|text| text.trim().to_owned()).collect(),
             on_missing_target: self.on_missing_target,
@@ -263,6 +280,21 @@ impl TableData {
         }
     }
 
+    /// The options of a folder of texts, once the configuration was checked.
+    pub(crate) fn text_folder_options(&self) -> TextFolderOptions {
+        TextFolderOptions {
+            path: self.path.clone().unwrap_or_default(),
+            texts: self.texts(),
+            fraction: self.fraction,
+            validation: self.validation.unwrap_or(0.0),
+            test: self.test,
+        }
+    }
+
+    fn texts(&self) -> TextColumns {
+        TextColumns { vocabulary: self.text_vocabulary, length: self.text_length }
+    }
+
     /// The synthetic source's options.
     pub(crate) fn synthetic_options(&self) -> SyntheticOptions {
         SyntheticOptions {
@@ -275,7 +307,7 @@ impl TableData {
     }
 
     /// A hash of the files, if there are any.
-    pub(crate) fn source_hash(&self) -> Result<Option<String>, StoreError> {
+    pub(crate) fn source_hash(&self) -> Result<Option<String>, Failure> {
         let path = self.path.clone().unwrap_or_default();
         let files = match self.source {
             Source::Synthetic => return Ok(None),
@@ -283,11 +315,13 @@ impl TableData {
                 let held_out = [&self.validation_path, &self.test_path];
                 iter::once(path).chain(held_out.into_iter().flatten().cloned()).collect()
             }
+            Source::TextFolder => return Ok(Some(text_folder::fingerprint(&path)?)),
             Source::Npy => ["features.npy", "targets.npy"].map(|name| path.join(name)).to_vec(),
         };
         let hash = |path: PathBuf| {
             let hash = File::open(&path).and_then(store::sha256_hex_of);
-            hash.map_err(|reason| StoreError::Io { action: "read", path, reason })
+            let failed = |reason| StoreError::Io { action: "read", path, reason };
+            hash.map_err(|reason| Failure::user_data(failed(reason)))
         };
         Ok(Some(files.into_iter().map(hash).collect::<Result<String, _>>()?))
     }

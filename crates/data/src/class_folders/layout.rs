@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{ImageFolderError, listing};
+use super::{ClassFolderError, FileKind, listing};
+use crate::count::counted;
 
 /// What folders of splits are called, in whatever case.
 const TRAIN: [&str; 2] = ["train", "training"];
@@ -11,36 +12,54 @@ const TEST: [&str; 2] = ["test", "testing"];
 
 /// The folders that hold class folders.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct SplitFolders {
-    pub(super) train: PathBuf,
-    pub(super) validation: Option<PathBuf>,
-    pub(super) test: Option<PathBuf>,
+pub(crate) struct SplitFolders {
+    pub(crate) train: PathBuf,
+    pub(crate) validation: Option<PathBuf>,
+    pub(crate) test: Option<PathBuf>,
     /// Folders beside those of the splits, which are not read, by name.
-    pub(super) passed_over: Vec<PathBuf>,
+    pub(crate) passed_over: Vec<PathBuf>,
+}
+
+/// What the user should know of folders beside those of splits, if there are any.
+pub(crate) fn note_on_passed_over(folders: &[PathBuf], kind: FileKind) -> Option<String> {
+    let first = folders.first()?;
+    let why = match is_called_split(first) {
+        true => format!(
+            "the {} of a split lie in class folders; without, they can only be predicted",
+            kind.plural()
+        ),
+        false => "beside splits no other folders are read".to_owned(),
+    };
+    let first = first.display();
+    let what = match folders.len() {
+        1 => format!("the folder `{first}`"),
+        count => format!("{}, such as `{first}`", counted(count, "folder")),
+    };
+    Some(format!("passed over {what}: {why}"))
 }
 
 /// Finds the splits in a folder; without any the folder itself is what there is to train on.
-pub(super) fn find_splits(path: &Path) -> Result<SplitFolders, ImageFolderError> {
+pub(crate) fn find_splits(path: &Path, kind: FileKind) -> Result<SplitFolders, ClassFolderError> {
     let mut folders = Vec::new();
-    for entry in listing::data_in(path)? {
-        if listing::is_folder(&entry)? {
+    for entry in listing::data_in(path, kind)? {
+        if listing::is_folder(&entry, kind)? {
             folders.push(entry);
         }
     }
     folders.sort_unstable();
-    let validation = split(&folders, &VALIDATION, "validate")?;
-    let train = split(&folders, &TRAIN, "train on")?;
-    let test = split(&folders, &TEST, "test")?;
+    let validation = split(&folders, &VALIDATION, "validate", kind)?;
+    let train = split(&folders, &TRAIN, "train on", kind)?;
+    let test = split(&folders, &TEST, "test", kind)?;
     let Some(train) = train else {
         return match validation.or(test) {
             Some(folder) => {
-                Err(ImageFolderError::NoTrain { path: path.to_owned(), split: name(&folder) })
+                Err(ClassFolderError::NoTrain { path: path.to_owned(), split: name(&folder) })
             }
-            None => match (outermost(&folders), unsorted_split(&folders)) {
+            None => match (outermost(&folders, kind), unsorted_split(&folders)) {
                 (Some(inner), _) => {
-                    Err(ImageFolderError::TooFarUp { path: path.to_owned(), inner })
+                    Err(ClassFolderError::TooFarUp { path: path.to_owned(), inner, kind })
                 }
-                (None, Some(split)) => Err(ImageFolderError::UnsortedSplit { path: split }),
+                (None, Some(split)) => Err(ClassFolderError::UnsortedSplit { path: split, kind }),
                 (None, None) => Ok(SplitFolders {
                     train: path.to_owned(),
                     validation: None,
@@ -60,17 +79,18 @@ fn split(
     folders: &[PathBuf],
     names: &[&str],
     purpose: &'static str,
-) -> Result<Option<PathBuf>, ImageFolderError> {
+    kind: FileKind,
+) -> Result<Option<PathBuf>, ClassFolderError> {
     let mut found: Option<&PathBuf> = None;
     for folder in folders {
-        if !is_called(folder, names) || !is_split(folder)? {
+        if !is_called(folder, names) || !is_split(folder, kind)? {
             continue;
         }
         if let Some(first) = found {
             let path = folder.parent().unwrap_or(folder).to_owned();
             let first = name(first);
             let second = name(folder);
-            return Err(ImageFolderError::TwoSplits { path, first, second, purpose });
+            return Err(ClassFolderError::TwoSplits { path, first, second, purpose });
         }
         found = Some(folder);
     }
@@ -81,19 +101,19 @@ fn name(folder: &Path) -> String {
     folder.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// A folder that no class would hold, where what should be class folders has no image of its own:
-/// the user named a folder too far up, or splits have names that are not known. A class whose images
+/// A folder that no class would hold, where what should be class folders has no file of its own:
+/// the user named a folder too far up, or splits have names that are not known. A class whose files
 /// lie in a single folder below it, as those of Tiny ImageNet do, is one nonetheless.
-fn outermost(classes: &[PathBuf]) -> Option<PathBuf> {
+fn outermost(classes: &[PathBuf], kind: FileKind) -> Option<PathBuf> {
     if classes.len() < 2 {
         return None;
     }
     let (mut wrapped, mut inner) = (true, Vec::new());
     for class in classes {
-        let folders = folders_without_images(class);
-        let holds_images =
-            |folder: &Path| listing::entries(folder).is_ok_and(|entries| has_image(&entries));
-        wrapped &= folders.len() == 1 && holds_images(&folders[0]);
+        let folders = folders_without_files(class, kind);
+        let holds_files =
+            |folder: &Path| listing::entries(folder).is_ok_and(|entries| has_file(&entries, kind));
+        wrapped &= folders.len() == 1 && holds_files(&folders[0]);
         inner.push((class, folders.into_iter().next()));
     }
     let all = inner.iter().all(|(_, folder)| folder.is_some());
@@ -106,10 +126,10 @@ fn outermost(classes: &[PathBuf]) -> Option<PathBuf> {
     first.filter(|_| splits || (all && !wrapped))
 }
 
-/// The folders in a folder that has no image of its own, in order; none if it has one.
-pub(super) fn folders_without_images(folder: &Path) -> Vec<PathBuf> {
+/// The folders in a folder that has no file of its own, in order; none if it has one.
+pub(super) fn folders_without_files(folder: &Path, kind: FileKind) -> Vec<PathBuf> {
     let entries = listing::entries(folder).unwrap_or_default();
-    if has_image(&entries) {
+    if has_file(&entries, kind) {
         return Vec::new();
     }
     let mut folders: Vec<PathBuf> = entries.into_iter().filter(|entry| entry.is_dir()).collect();
@@ -117,7 +137,7 @@ pub(super) fn folders_without_images(folder: &Path) -> Vec<PathBuf> {
     folders
 }
 
-/// A folder to train on whose images are in no class folders: called so, with none beside it but those
+/// A folder to train on whose files are in no class folders: called so, with none beside it but those
 /// of other splits.
 fn unsorted_split(folders: &[PathBuf]) -> Option<PathBuf> {
     let are_splits = folders.len() > 1 && folders.iter().all(|folder| is_called_split(folder));
@@ -125,7 +145,7 @@ fn unsorted_split(folders: &[PathBuf]) -> Option<PathBuf> {
 }
 
 /// Whether a folder has the name of a split.
-pub(super) fn is_called_split(folder: &Path) -> bool {
+fn is_called_split(folder: &Path) -> bool {
     [&TRAIN[..], &VALIDATION, &TEST].into_iter().any(|names| is_called(folder, names))
 }
 
@@ -141,27 +161,25 @@ fn is_named_after(folder: &Path, names: &[&str]) -> bool {
     words.any(|word| names.contains(&word))
 }
 
-fn has_image(entries: &[PathBuf]) -> bool {
-    entries.iter().any(|entry| is_image(entry))
+fn has_file(entries: &[PathBuf], kind: FileKind) -> bool {
+    files(entries, kind).next().is_some()
 }
 
-fn first_image(entries: &[PathBuf]) -> Option<&PathBuf> {
-    entries.iter().filter(|entry| is_image(entry)).min()
-}
-
-fn is_image(entry: &Path) -> bool {
-    listing::is_image_name(entry) && entry.is_file()
+/// Those of the entries that are files of the kind.
+fn files(entries: &[PathBuf], kind: FileKind) -> impl Iterator<Item = &PathBuf> {
+    entries.iter().filter(move |entry| kind.is_name_of(entry) && entry.is_file())
 }
 
 /// Whether a folder with a split's name has folders in it, as a split does. A class may be called
 /// `train` too: beside `bus` and `bicycle` that is a folder of images. One of both is refused:
-/// either guess would train on other classes than the user has.
-fn is_split(path: &Path) -> Result<bool, ImageFolderError> {
+/// either guess would train on other classes than the user has. Texts beside class folders only describe
+/// them, as a `README` does.
+fn is_split(path: &Path, kind: FileKind) -> Result<bool, ClassFolderError> {
     let entries = listing::entries(path)?;
     let has_folder = entries.iter().any(|entry| entry.is_dir());
-    match first_image(&entries) {
-        Some(image) if has_folder => {
-            Err(ImageFolderError::StrayImage { path: path.to_owned(), image: image.clone() })
+    match files(&entries, kind).min() {
+        Some(image) if has_folder && kind == FileKind::Image => {
+            Err(ClassFolderError::StrayImage { path: path.to_owned(), image: image.clone() })
         }
         _ => Ok(has_folder),
     }
@@ -186,7 +204,7 @@ mod tests {
             }
         }
         let name = |path: PathBuf| path.strip_prefix(root.path()).unwrap().display().to_string();
-        let splits = find_splits(root.path())
+        let splits = find_splits(root.path(), FileKind::Image)
             .map_err(|error| error.to_string().replace(root.path().to_str().unwrap(), "ROOT"))?;
         Ok([Some(splits.train), splits.validation, splits.test].map(|path| path.map(name)))
     }
@@ -224,7 +242,7 @@ mod tests {
             fs::create_dir_all(root.path().join(folder)).unwrap();
         }
         fs::write(root.path().join("readme.md"), "").unwrap();
-        let beside = find_splits(root.path()).unwrap().passed_over;
+        let beside = find_splits(root.path(), FileKind::Image).unwrap().passed_over;
         assert_eq!(beside, ["cats", "dogs", "test"].map(|name| root.path().join(name)));
     }
 

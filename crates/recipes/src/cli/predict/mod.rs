@@ -1,5 +1,7 @@
 //! `recipes predict`.
 
+mod texts;
+
 use std::{
     fs::File,
     io::{ErrorKind, Read, stdin},
@@ -9,7 +11,7 @@ use std::{
 use backend::{Selected, device};
 use clap::ValueHint;
 use data::{
-    Column, ColumnKind, DataError, ImagePreprocessing, TablePreprocessing, TargetKind,
+    DataError, ImagePreprocessing, TablePreprocessing, TargetKind,
     csv_table::RowReader,
     image_folder::{BadImage, ImageFolderError, decode_image, image_files_in, read_image},
     npy::{is_npy, read_npy_rows},
@@ -23,15 +25,15 @@ use super::{
     output::{self, Output},
     printer::{Printed, Printer, refuse_csv_and_json},
 };
-use crate::{ExitCode, Failure, numbers::counted};
+use crate::{ExitCode, Failure};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct PredictArguments {
     /// The run directory
     #[arg(value_hint = ValueHint::DirPath)]
     run: PathBuf,
-    /// CSV files, `.npy` files of rows, image files, folders of images, or `-` for the rows or the image
-    /// on standard input
+    /// CSV files, `.npy` files of rows, images or folders of them, texts or folders of them if the model
+    /// was trained on files of texts, or `-` for what is on standard input
     #[arg(required_unless_present = "text", value_name = "INPUT")]
     inputs: Vec<PathBuf>,
     /// A text to predict, if the model reads one column of texts; other columns count as missing; may be
@@ -78,7 +80,9 @@ pub(super) fn run(arguments: &PredictArguments, output: &Output) -> Result<(), F
     let (top, keep) = (top.min(all.len()), arguments.keep.as_slice());
     let mut printer = Printer::new(output, Printed { csv, top, classes, deviation, keep })?;
     match model.description().input() {
-        _ if !arguments.text.is_empty() => predict_texts(&model, &arguments.text, &mut printer),
+        _ if !arguments.text.is_empty() => {
+            texts::predict_given(&model, &arguments.text, &mut printer)
+        }
         InputKind::Images if !keep.is_empty() => Err(without_columns("an image")),
         InputKind::Images => predict_images(&model, &arguments.inputs, &mut printer),
         InputKind::Rows | InputKind::Text => predict_rows(&model, &arguments.inputs, &mut printer),
@@ -91,48 +95,6 @@ fn without_columns(what: &str) -> Failure {
     Failure::new(ExitCode::Usage, message, "leave it out")
 }
 
-/// Predicts rows of a text each, whose other cells are missing.
-fn predict_texts(
-    model: &Model<Selected>,
-    texts: &[String],
-    printer: &mut Printer<'_>,
-) -> Result<(), Failure> {
-    let table = model.description().table()?;
-    let of_texts = |column: &Column| matches!(column.kind, ColumnKind::Text { .. });
-    let places: Vec<usize> =
-        (0..table.columns.len()).filter(|&place| of_texts(&table.columns[place])).collect();
-    let [place] = places[..] else {
-        let columns = counted(places.len(), "column");
-        return Err(Failure::new(
-            ExitCode::Usage,
-            format!(
-                "`--text` is for a model that reads one column of texts, and this one reads {columns}"
-            ),
-            "name a file of rows to predict",
-        ));
-    };
-    if table.width() > table.columns[place].kind.width() {
-        output::print_note("the other columns of the table count as missing");
-    }
-    let (mut cells, mut features) = (vec![""; table.columns.len()], Vec::new());
-    for text in texts {
-        cells[place] = text;
-        table.encode(&cells, &mut features).expect("a text and missing cells can be encoded");
-    }
-    let read = &table.texts()[0];
-    let rows = features.chunks_exact(table.width());
-    let predictions = model.predict_rows(&features)?;
-    for ((text, features), prediction) in texts.iter().zip(rows).zip(&predictions) {
-        // The first token is that of unknown words.
-        let tokens = &features[read.feature..][..read.length];
-        if tokens.contains(&1.0) && tokens.iter().all(|&token| token <= 1.0) {
-            output::print_note(&format!("`{text}` has no word that the model knows"));
-        }
-        printer.print(text.clone(), Vec::new(), prediction)?;
-    }
-    printer.flush()
-}
-
 fn predict_rows(
     model: &Model<Selected>,
     inputs: &[PathBuf],
@@ -141,7 +103,11 @@ fn predict_rows(
     let preprocessing = model.description().table()?;
     let mut refused = false;
     for input in inputs {
-        refused |= match predict_table(model, preprocessing, input, inputs.len() == 1, printer) {
+        let predicted = match texts::is_of_texts(input, preprocessing) {
+            true => texts::predict_files(model, input, printer),
+            false => predict_table(model, preprocessing, input, inputs.len() == 1, printer),
+        };
+        refused |= match predicted {
             // The next table may be one.
             Err(failure) if failure.exit_code == ExitCode::UserData => {
                 printer.refuse(name(input), failure)?;
@@ -234,7 +200,7 @@ fn predict_images(
 ) -> Result<(), Failure> {
     let preprocessing = model.description().image()?;
     let shape = preprocessing.shape();
-    let (mut files, mut refused) = (image_files(inputs)?.into_iter().peekable(), false);
+    let (mut files, mut refused) = (image_files(inputs).into_iter().peekable(), false);
     while files.peek().is_some() {
         let files: Vec<_> = files.by_ref().take(IMAGES_AT_A_TIME).collect();
         let mut pixels = vec![0; files.len() * shape.bytes()];
@@ -293,26 +259,38 @@ fn read(
 type Found = (PathBuf, Result<(), Failure>);
 
 /// The named files, and those in the named folders, ordered by name.
-fn image_files(inputs: &[PathBuf]) -> Result<Vec<Found>, Failure> {
+fn image_files(inputs: &[PathBuf]) -> Vec<Found> {
     let mut files = Vec::new();
     for path in inputs {
         if path == Path::new(STANDARD_INPUT) || !path.is_dir() {
             files.push((path.clone(), Ok(())));
             continue;
         }
-        match image_files_in(path).map_err(Failure::from) {
-            Ok(found) if found.is_empty() => {
-                let help =
-                    "name files that end in .jpg, .jpeg, .png, .bmp or .webp, or a folder of them";
-                let message = format!("the folder `{}` has no images", path.display());
-                let empty = Failure::new(ExitCode::UserData, message, help);
-                files.push((path.clone(), Err(empty)));
-            }
+        let names = ".jpg, .jpeg, .png, .bmp or .webp";
+        match some_files(path, image_files_in(path), "images", names) {
             Ok(found) => files.extend(found.into_iter().map(|file| (file, Ok(())))),
             Err(failure) => files.push((path.clone(), Err(failure))),
         }
     }
-    Ok(files)
+    files
+}
+
+/// The files found in a folder, unless there are none.
+///
+/// - `names`: how they end
+fn some_files(
+    folder: &Path,
+    found: Result<Vec<PathBuf>, DataError>,
+    what: &str,
+    names: &str,
+) -> Result<Vec<PathBuf>, Failure> {
+    let found = found?;
+    if found.is_empty() {
+        let message = format!("the folder `{}` has no {what}", folder.display());
+        let help = format!("name files that end in {names}, or a folder of them");
+        return Err(Failure::new(ExitCode::UserData, message, help));
+    }
+    Ok(found)
 }
 
 fn open(input: &Path) -> Result<(String, Box<dyn Read>), Failure> {

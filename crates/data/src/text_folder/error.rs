@@ -1,0 +1,36 @@
+//! What can be wrong with a folder of texts, where, and what to do about it.
+
+use std::path::PathBuf;
+
+use crate::names::list;
+
+/// What is wrong with a folder of texts, its class folders and its files aside.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+#[expect(missing_docs, reason = "the messages say what the fields are")]
+pub enum TextFolderError {
+    /// Texts that have nothing in common.
+    #[error("`{}`: no word is in two of the texts to train on", path.display())]
+    NoWords { path: PathBuf },
+    /// A class folder that the model has no class for.
+    #[error("the model knows no class that is called as the folder `{}`", path.display())]
+    UnknownClass { path: PathBuf, classes: Vec<String> },
+    /// Texts for a model of other rows.
+    #[error("`{}` is a folder, and each row of the model is not one text", path.display())]
+    OtherRows { path: PathBuf },
+}
+
+impl TextFolderError {
+    /// What the user can do about it.
+    pub fn help(&self) -> String {
+        match self {
+            Self::NoWords { .. } => {
+                "add texts: what a single one has teaches nothing about others".into()
+            }
+            Self::UnknownClass { classes, .. } => {
+                format!("the classes are {}; move other folders away", list(classes))
+            }
+            Self::OtherRows { .. } => "name a file of rows as the model was trained on".into(),
+        }
+    }
+}

@@ -1,0 +1,326 @@
+//! The text-folder source: a folder for each class, and in it the texts, each a file.
+//!
+//! ```text
+//! reviews/negative/*.txt      or      reviews/train/negative/*.txt
+//! reviews/positive/*.txt              reviews/train/positive/*.txt
+//!                                     reviews/val/negative/*.txt
+//!                                     reviews/test/positive/*.txt
+//! ```
+//!
+//! Files end in `.txt` or have no ending. They are UTF-8, or else read as Latin-1, whose every byte is a
+//! character. The result is a table of one column, `text`, and the target `class`, so a CSV file of such columns
+//! can be evaluated and predicted too.
+
+mod error;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use rayon::prelude::*;
+use store::sha256_hex;
+
+pub use self::error::TextFolderError;
+use crate::{
+    Column, ColumnKind, DataError, Fractions, Origins, Shared, Table, TablePreprocessing,
+    TableSplits, Target, TargetKind, Targets, TextColumns,
+    class_folders::{self, FileKind, Listing, layout, listing},
+    count::counted,
+    files::Folder,
+    names::list,
+    preprocess::text_cell::{encode_tokens, ids_of_plain, plain},
+    shared, split,
+    table::{matrix, notes_on_splits, target_note, text_columns},
+    text::{TextError, text_of},
+};
+
+const KIND: FileKind = FileKind::Text;
+/// The names of the columns.
+const TEXT: &str = "text";
+const CLASS: &str = "class";
+
+/// What the user says about a folder of texts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TextFolderOptions {
+    /// The folder.
+    pub path: PathBuf,
+    /// How the texts are read.
+    pub texts: TextColumns,
+    /// The fraction of non-held-out texts to train on.
+    pub fraction: f64,
+    /// The fraction of texts held out for validation, if there is no folder for it.
+    pub validation: f64,
+    /// The fraction of texts held out to test on, if there is no folder for it.
+    pub test: f64,
+}
+
+impl TextFolderOptions {
+    /// A folder whose texts are read as usual, and of which nothing is held out.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        let texts = TextColumns::default();
+        Self { path: path.into(), texts, fraction: 1.0, validation: 0.0, test: 0.0 }
+    }
+}
+
+/// Reads the texts of a folder and encodes them with the words of the training split.
+///
+/// The splits and classes are found as those of a folder of images
+/// ([`open_image_folder`](crate::image_folder::open_image_folder)), except that texts beside class folders are
+/// passed over.
+///
+/// # Errors
+///
+/// Where a folder or a file cannot be read, a file is no text, class folders are as they should not be, or
+/// no word is in two texts to train on.
+///
+/// # Examples
+///
+/// ```
+/// use data::text_folder::{TextFolderOptions, read_text_folder};
+///
+/// # let folder = tempfile::tempdir()?;
+/// # for (file, text) in [("good/1.txt", "a fine film"), ("bad/1.txt", "a dull film")] {
+/// #     std::fs::create_dir_all(folder.path().join(file).parent().unwrap())?;
+/// #     std::fs::write(folder.path().join(file), text)?;
+/// # }
+/// let splits = read_text_folder(&TextFolderOptions::new(folder.path()), 0)?;
+/// assert_eq!(splits.preprocessing.target.classes(), ["bad", "good"]);
+/// assert_eq!(splits.train.rows(), 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn read_text_folder(options: &TextFolderOptions, seed: u64) -> Result<TableSplits, DataError> {
+    let fractions =
+        Fractions { train: options.fraction, validation: options.validation, test: options.test };
+    fractions.check()?;
+    options.texts.check()?;
+    Folder::open(&options.path)?;
+    let folders = class_folders::find_splits(&options.path, KIND)?;
+    let train = Texts::read(listing::list_train(&folders.train, KIND, false, false)?)?;
+    let of_folder = |folder: Option<PathBuf>| {
+        let list = |folder: PathBuf| listing::list_held_out(&folder, KIND, &train.listing, false);
+        folder.map(|folder| Texts::read(list(folder)?)).transpose()
+    };
+    let (validation, test) = (of_folder(folders.validation)?, of_folder(folders.test)?);
+
+    let all = || [&train].into_iter().chain(&validation).chain(&test);
+    let files = |split: &Option<Texts>| {
+        split.as_ref().map(|texts| texts.listing.files.clone()).unwrap_or_default()
+    };
+    let (validation_files, test_files) = (files(&validation), files(&test));
+    let files = [&train.listing.files[..], &validation_files, &test_files];
+    let shared = shared::find_files(shared::OF_A_FOLDER, files);
+    let mut notes: Vec<String> = shared.iter().map(Shared::note).collect();
+    notes.extend(layout::note_on_passed_over(&folders.passed_over, KIND));
+    notes.extend(all().flat_map(Texts::notes));
+    notes.extend(all().skip(1).filter_map(|texts| note_on_absent(&train.listing, &texts.listing)));
+
+    let fractions = fractions.unless_there(validation.is_some(), test.is_some());
+    let parts = split::hold_out(&train.listing.labels, fractions, seed)?;
+    let column = text_columns::fit(&train.plain, &parts.train, options.texts);
+    let preprocessing = preprocessing(column, &train.listing.classes)
+        .ok_or_else(|| TextFolderError::NoWords { path: options.path.clone() })?;
+    let split = |of_folder: Option<Texts>, rows: Option<Vec<usize>>| match (of_folder, rows) {
+        (Some(texts), _) => texts.encode(&texts.all(), &preprocessing).map(Some),
+        (None, rows) => rows.map(|rows| train.encode(&rows, &preprocessing)).transpose(),
+    };
+    let validation = split(validation, parts.validation)?;
+    let test = split(test, parts.test)?;
+    let train = train.encode(&parts.train, &preprocessing)?;
+
+    let told = text_columns::notes(&preprocessing, &train, options.texts);
+    notes.extend(told.into_iter().map(|(_, note)| note));
+    notes.push(target_note(&preprocessing, Some(preprocessing.task()), false));
+    let held_out = [("texts to validate on", &validation), ("texts to test on", &test)];
+    let held_out = held_out.map(|(texts, table)| (texts.to_owned(), table));
+    let leave_out = |_: &str| "train on other texts".to_owned();
+    notes.extend(notes_on_splits(&preprocessing, &train, held_out, &leave_out));
+    Ok(TableSplits { train, validation, test, preprocessing, notes, shared, skipped: 0 })
+}
+
+/// Reads the texts of a folder as a model encodes them: those of the test split if there is one, else of the
+/// validation split, else those to train on, or of a folder that only has class folders.
+///
+/// - returns the name of the split, if it is one of the first two, its texts, and what the user should know
+///
+/// # Errors
+///
+/// As [`read_text_folder`]; where a class folder is none of the model's, or the model reads other rows.
+pub fn read_labelled_texts(
+    path: &Path,
+    preprocessing: &TablePreprocessing,
+) -> Result<(Option<&'static str>, Table, Vec<String>), DataError> {
+    if !preprocessing.rows_are_files {
+        return Err(TextFolderError::OtherRows { path: path.to_owned() }.into());
+    }
+    Folder::open(path)?;
+    let folders = class_folders::find_splits(path, KIND)?;
+    let (split, folder) = match (folders.test, folders.validation) {
+        (Some(test), _) => (Some("test"), test),
+        (None, Some(validation)) => (Some("validation"), validation),
+        (None, None) => (None, folders.train),
+    };
+    let mut listing = listing::list_train(&folder, KIND, true, false)?;
+    let classes = preprocessing.target.classes();
+    let known = |class: &String| {
+        let label = (0..).zip(classes).find(|(_, known)| *known == class);
+        label.map(|(label, _)| label).ok_or_else(|| TextFolderError::UnknownClass {
+            path: folder.join(class),
+            classes: classes.to_vec(),
+        })
+    };
+    let labels = listing.classes.iter().map(known).collect::<Result<Vec<u32>, _>>()?;
+    listing.labels.iter_mut().for_each(|label| *label = labels[*label as usize]);
+    let texts = Texts::read(listing)?;
+    Ok((split, texts.encode(&texts.all(), preprocessing)?, texts.notes()))
+}
+
+/// The files of texts in a folder and in those below it, in the order of their paths.
+///
+/// # Errors
+///
+/// Where a folder cannot be read.
+pub fn text_files_in(folder: &Path) -> Result<Vec<PathBuf>, DataError> {
+    Ok(listing::files_in(folder, KIND)?)
+}
+
+/// The text of a file: UTF-8, or else Latin-1.
+///
+/// # Errors
+///
+/// Where the file cannot be read, or is no text.
+pub fn read_text_file(path: &Path) -> Result<String, DataError> {
+    read_file(path).map(|(text, _)| text)
+}
+
+/// As [`read_text_file`], of the bytes of what `path` names in errors.
+///
+/// # Errors
+///
+/// Where the bytes are no text.
+pub fn decode_text(bytes: Vec<u8>, path: &Path) -> Result<String, DataError> {
+    decode(bytes, path).map(|(text, _)| text)
+}
+
+/// A hash of the names and the contents of all texts in a folder.
+///
+/// # Errors
+///
+/// Where a folder or a file cannot be read.
+pub fn fingerprint(folder: &Path) -> Result<String, DataError> {
+    let files = text_files_in(folder)?;
+    let hash = |path: &PathBuf| {
+        let text = fs::read(path).map_err(|reason| DataError::io(path, reason))?;
+        let name = path.strip_prefix(folder).unwrap_or(path).display().to_string();
+        Ok(format!("{name:?} {}\n", sha256_hex(&text)))
+    };
+    let hashes: Vec<String> = files.par_iter().map(hash).collect::<Result<_, DataError>>()?;
+    Ok(sha256_hex(hashes.concat().as_bytes()))
+}
+
+/// As [`read_text_file`], and whether it is UTF-8.
+fn read_file(path: &Path) -> Result<(String, bool), DataError> {
+    decode(fs::read(path).map_err(|reason| DataError::io(path, reason))?, path)
+}
+
+fn decode(bytes: Vec<u8>, path: &Path) -> Result<(String, bool), DataError> {
+    match text_of(&bytes, path) {
+        Err(TextError::NotUtf8 { utf16: false, .. }) => {
+            Ok((bytes.into_iter().map(char::from).collect(), false))
+        }
+        text => Ok((text?, true)),
+    }
+}
+
+/// How rows that are texts are encoded, unless there is nothing to learn from.
+fn preprocessing(column: ColumnKind, classes: &[String]) -> Option<TablePreprocessing> {
+    let ColumnKind::Text { .. } = column else { return None };
+    let kind = match classes {
+        [first, second] => TargetKind::Binary { classes: [first.clone(), second.clone()] },
+        _ => TargetKind::Multiclass { classes: classes.to_vec() },
+    };
+    Some(TablePreprocessing {
+        header: true,
+        decimal_comma: false,
+        missing: Vec::new(),
+        rows_are_files: true,
+        columns: vec![Column { name: TEXT.to_owned(), kind: column, dress: None }],
+        target: Target { name: CLASS.to_owned(), index: 1, kind, dress: None },
+    })
+}
+
+/// What the user should know of classes to train on of which there are no texts to measure on.
+fn note_on_absent(train: &Listing, measured: &Listing) -> Option<String> {
+    let is_absent = |(label, _): &(u32, &String)| !measured.labels.contains(label);
+    let absent = (0..).zip(&train.classes).filter(is_absent).map(|(_, class)| class.clone());
+    let absent: Vec<String> = absent.collect();
+    let (folder, train) = (measured.folder.display(), train.folder.display());
+    (!absent.is_empty()).then(|| {
+        format!(
+            "`{folder}` has no texts of the class {}: if that is no class, move its folder out of `{train}`",
+            list(&absent)
+        )
+    })
+}
+
+/// The texts of a split as they are in its files.
+struct Texts {
+    listing: Listing,
+    /// Prepared by [`plain`].
+    plain: Vec<String>,
+    /// Whether each is UTF-8.
+    are_utf8: Vec<bool>,
+}
+
+impl Texts {
+    fn read(listing: Listing) -> Result<Self, DataError> {
+        let read = |path: &PathBuf| read_file(path).map(|(text, is_utf8)| (plain(&text), is_utf8));
+        let read: Vec<(String, bool)> =
+            listing.files.par_iter().map(read).collect::<Result<_, _>>()?;
+        let (plain, are_utf8) = read.into_iter().unzip();
+        Ok(Self { listing, plain, are_utf8 })
+    }
+
+    /// The indices of all.
+    fn all(&self) -> Vec<usize> {
+        (0..self.plain.len()).collect()
+    }
+
+    /// Encodes some, for a model that reads [rows of a text each](preprocessing).
+    fn encode(
+        &self,
+        rows: &[usize],
+        preprocessing: &TablePreprocessing,
+    ) -> Result<Table, DataError> {
+        let [Column { kind: ColumnKind::Text { vocabulary, length }, .. }] =
+            &preprocessing.columns[..]
+        else {
+            unreachable!("rows that are files have one column, of texts")
+        };
+        let mut features = matrix(rows.len(), *length)?;
+        for &row in rows {
+            encode_tokens(&ids_of_plain(vocabulary, &self.plain[row]), *length, &mut features);
+        }
+        let Listing { labels, files, .. } = &self.listing;
+        let targets = Targets::Classes(rows.iter().map(|&row| labels[row]).collect());
+        let origins = Origins::Files(rows.iter().map(|&row| files[row].clone()).collect());
+        Ok(Table { features, targets, origins })
+    }
+
+    /// What the user should know of the files, a sentence each.
+    fn notes(&self) -> Vec<String> {
+        let files = |is: &dyn Fn(usize) -> bool| {
+            let mut files = (0..self.plain.len()).filter(|&row| is(row));
+            let first = self.listing.files[files.next()?].display();
+            Some(match files.count() {
+                0 => (format!("`{first}`"), "is"),
+                more => (format!("{}, such as `{first}`,", counted(more + 1, "text")), "are"),
+            })
+        };
+        let latin = files(&|row| !self.are_utf8[row])
+            .map(|(files, are)| format!("{files} {are} not UTF-8, and read as Latin-1"));
+        let empty = files(&|row| self.plain[row].trim().is_empty())
+            .map(|(files, are)| format!("{files} {are} empty"));
+        self.listing.notes(KIND).into_iter().chain(latin).chain(empty).collect()
+    }
+}
