@@ -177,6 +177,11 @@ fn what_is_wrong_is_told_with_its_place() {
         "pdftotext",
     );
     check(
+        &[a, b, ("b/2.txt", b"\xffa\0b")],
+        "`b/2.txt`: the text is not UTF-8 at byte 0",
+        "iconv -f windows-1252",
+    );
+    check(
         &[a, b, ("b/2", b"\xff\xfer\0e\0d\0")],
         "`b/2`: the text is not UTF-8 at byte 0",
         "iconv -f utf-16",

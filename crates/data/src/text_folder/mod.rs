@@ -24,7 +24,7 @@ use store::sha256_hex;
 pub use self::error::TextFolderError;
 use crate::{
     Column, ColumnKind, DataError, Fractions, Origins, Shared, Table, TablePreprocessing,
-    TableSplits, Target, TargetKind, Targets, TextColumns,
+    TableSplits, Target, TargetKind, Targets, TextColumns, Vocabulary,
     class_folders::{self, FileKind, Listing, layout, listing},
     count::counted,
     files::Folder,
@@ -118,15 +118,17 @@ pub fn read_text_folder(options: &TextFolderOptions, seed: u64) -> Result<TableS
     let fractions = fractions.unless_there(validation.is_some(), test.is_some());
     let parts = split::hold_out(&train.listing.labels, fractions, seed)?;
     let column = text_columns::fit(&train.plain, &parts.train, options.texts);
-    let preprocessing = preprocessing(column, &train.listing.classes)
+    let preprocessing = preprocessing(column, &train.listing.classes);
+    let (vocabulary, length) = column_of(&preprocessing)
         .ok_or_else(|| TextFolderError::NoWords { path: options.path.clone() })?;
+    let encode = |texts: &Texts, rows: &[usize]| texts.encode(rows, vocabulary, length);
     let split = |of_folder: Option<Texts>, rows: Option<Vec<usize>>| match (of_folder, rows) {
-        (Some(texts), _) => texts.encode(&texts.all(), &preprocessing).map(Some),
-        (None, rows) => rows.map(|rows| train.encode(&rows, &preprocessing)).transpose(),
+        (Some(texts), _) => encode(&texts, &texts.all()).map(Some),
+        (None, rows) => rows.map(|rows| encode(&train, &rows)).transpose(),
     };
     let validation = split(validation, parts.validation)?;
     let test = split(test, parts.test)?;
-    let train = train.encode(&parts.train, &preprocessing)?;
+    let train = encode(&train, &parts.train)?;
 
     let told = text_columns::notes(&preprocessing, &train, options.texts);
     notes.extend(told.into_iter().map(|(_, note)| note));
@@ -150,9 +152,8 @@ pub fn read_labelled_texts(
     path: &Path,
     preprocessing: &TablePreprocessing,
 ) -> Result<(Option<&'static str>, Table, Vec<String>), DataError> {
-    if !preprocessing.rows_are_files {
-        return Err(TextFolderError::OtherRows { path: path.to_owned() }.into());
-    }
+    let (vocabulary, length) = column_of(preprocessing)
+        .ok_or_else(|| TextFolderError::OtherRows { path: path.to_owned() })?;
     Folder::open(path)?;
     let folders = class_folders::find_splits(path, KIND)?;
     let (split, folder) = match (folders.test, folders.validation) {
@@ -172,7 +173,7 @@ pub fn read_labelled_texts(
     let labels = listing.classes.iter().map(known).collect::<Result<Vec<u32>, _>>()?;
     listing.labels.iter_mut().for_each(|label| *label = labels[*label as usize]);
     let texts = Texts::read(listing)?;
-    Ok((split, texts.encode(&texts.all(), preprocessing)?, texts.notes()))
+    Ok((split, texts.encode(&texts.all(), vocabulary, length)?, texts.notes()))
 }
 
 /// The files of texts in a folder and in those below it, in the order of their paths.
@@ -225,28 +226,40 @@ fn read_file(path: &Path) -> Result<(String, bool), DataError> {
 
 fn decode(bytes: Vec<u8>, path: &Path) -> Result<(String, bool), DataError> {
     match text_of(&bytes, path) {
-        Err(TextError::NotUtf8 { utf16: false, .. }) => {
+        // No text has a zero byte, in any encoding of single bytes.
+        Err(TextError::NotUtf8 { utf16: false, .. }) if !bytes.contains(&0) => {
             Ok((bytes.into_iter().map(char::from).collect(), false))
         }
         text => Ok((text?, true)),
     }
 }
 
-/// How rows that are texts are encoded, unless there is nothing to learn from.
-fn preprocessing(column: ColumnKind, classes: &[String]) -> Option<TablePreprocessing> {
-    let ColumnKind::Text { .. } = column else { return None };
+/// How rows that are texts are encoded.
+fn preprocessing(column: ColumnKind, classes: &[String]) -> TablePreprocessing {
     let kind = match classes {
         [first, second] => TargetKind::Binary { classes: [first.clone(), second.clone()] },
         _ => TargetKind::Multiclass { classes: classes.to_vec() },
     };
-    Some(TablePreprocessing {
+    TablePreprocessing {
         header: true,
         decimal_comma: false,
         missing: Vec::new(),
         rows_are_files: true,
         columns: vec![Column { name: TEXT.to_owned(), kind: column, dress: None }],
         target: Target { name: CLASS.to_owned(), index: 1, kind, dress: None },
-    })
+    }
+}
+
+/// The words that are known of a row, and how many tokens are read of it; none where rows are not texts.
+fn column_of(preprocessing: &TablePreprocessing) -> Option<(&Vocabulary, usize)> {
+    match &preprocessing.columns[..] {
+        [Column { kind: ColumnKind::Text { vocabulary, length }, .. }]
+            if preprocessing.rows_are_files =>
+        {
+            Some((vocabulary, *length))
+        }
+        _ => None,
+    }
 }
 
 /// What the user should know of classes to train on of which there are no texts to measure on.
@@ -286,20 +299,16 @@ impl Texts {
         (0..self.plain.len()).collect()
     }
 
-    /// Encodes some, for a model that reads [rows of a text each](preprocessing).
+    /// Encodes some, of each the last `length` tokens.
     fn encode(
         &self,
         rows: &[usize],
-        preprocessing: &TablePreprocessing,
+        vocabulary: &Vocabulary,
+        length: usize,
     ) -> Result<Table, DataError> {
-        let [Column { kind: ColumnKind::Text { vocabulary, length }, .. }] =
-            &preprocessing.columns[..]
-        else {
-            unreachable!("rows that are files have one column, of texts")
-        };
-        let mut features = matrix(rows.len(), *length)?;
+        let mut features = matrix(rows.len(), length)?;
         for &row in rows {
-            encode_tokens(&ids_of_plain(vocabulary, &self.plain[row]), *length, &mut features);
+            encode_tokens(&ids_of_plain(vocabulary, &self.plain[row]), length, &mut features);
         }
         let Listing { labels, files, .. } = &self.listing;
         let targets = Targets::Classes(rows.iter().map(|&row| labels[row]).collect());

@@ -27,7 +27,7 @@ fn reviews() -> Folder {
 fn texts_in_class_folders_are_classified() {
     let folder = reviews();
     let train = format!(
-        "train mlp {DATA} --set training.epochs=8 --set optimizer.learning_rate=0.01 --progress quiet \
+        "train mlp {DATA} --set training.epochs=30 --set optimizer.learning_rate=0.02 --progress quiet \
          --json --run-dir run"
     );
     let summary = folder.run(&train).succeeded().json();

@@ -50,7 +50,7 @@ pub(super) fn is_of_texts(input: &Path, preprocessing: &TablePreprocessing) -> b
     let is_table = input.extension().is_some_and(|ending| {
         ["csv", "tsv", "npy"].iter().any(|table| ending.eq_ignore_ascii_case(table))
     });
-    preprocessing.rows_are_files && !is_table
+    preprocessing.rows_are_files && preprocessing.texts().len() == 1 && !is_table
 }
 
 /// Predicts the text of a file, of each file in a folder, or of standard input; returns whether any was
