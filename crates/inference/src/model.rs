@@ -8,12 +8,12 @@ use burn::{
     tensor::{Tensor, TensorData},
 };
 use data::{ImageShape, LARGEST_SCORE, Task};
-use models::{Network, Pass, weights};
+use models::{Inputs, Network, Pass, weights};
 use serde_json::Value;
 use store::{NumberType, TensorFile};
 
 use crate::{
-    Description, Generator, InferenceError, InputKind, Prediction, Preprocessing, Sampling,
+    Description, Generator, InferenceError, InputKind, Prediction, Sampling,
     generate::note_on_words,
     onnx,
     prediction::{binary, multiclass},
@@ -194,19 +194,16 @@ impl<B: Backend> Model<B> {
     /// If the model does not read rows, or `features` are not whole rows, not finite or larger than any that
     /// is encoded, or have the id of an unknown category or token.
     pub fn predict_rows(&self, features: &[f32]) -> Result<Vec<Prediction<'_>>, InferenceError> {
-        let (Preprocessing::Table(table), Network::Mlp(mlp)) =
-            (&self.description.preprocessing, &self.network)
-        else {
-            return Err(self.description.not(InputKind::Rows));
-        };
+        let table = self.description.table()?;
         let width = table.width().max(1);
         whole_inputs(features.len(), "rows", width)?;
         check_values(features, width, &table.id_counts())?;
         let mut predictions = Vec::with_capacity(features.len() / width);
         for chunk in features.chunks(table.rows_at_a_time(ROWS_AT_A_TIME) * width) {
             let data = TensorData::new(chunk.to_vec(), [chunk.len() / width, width]);
-            let outputs =
-                mlp.forward(Tensor::from_data(data, &self.device), &mut Pass::evaluation());
+            let features = Inputs::Rows(Tensor::from_data(data, &self.device));
+            let outputs = self.network.forward(features, &mut Pass::evaluation());
+            let outputs = outputs.ok_or_else(|| self.description.not(InputKind::Rows))?;
             let classes = table.target.classes();
             match table.task() {
                 Task::Binary => predictions.extend(binary(outputs.flatten(0, 1), classes)),
@@ -254,16 +251,8 @@ impl<B: Backend> Model<B> {
     /// If the model does not read images, or none of this shape.
     pub fn image_logits(&self, images: Tensor<B, 4>) -> Result<Tensor<B, 2>, InferenceError> {
         self.check_shape(images.dims())?;
-        let mut pass = Pass::evaluation();
-        Ok(match &self.network {
-            Network::Cnn(network) => network.forward(images, &mut pass),
-            Network::SimpleNet(network) => network.forward(images),
-            Network::ResNet(network) => network.forward(images, &mut pass),
-            Network::Vgg(network) => network.forward(images, &mut pass),
-            Network::Mlp(_) | Network::TextLstm(_) => {
-                return Err(self.description.not(InputKind::Images));
-            }
-        })
+        let logits = self.network.forward(Inputs::Images(images), &mut Pass::evaluation());
+        logits.ok_or_else(|| self.description.not(InputKind::Images))
     }
 
     fn check_shape(&self, shape: [usize; 4]) -> Result<(), InferenceError> {

@@ -3,13 +3,16 @@
 use std::collections::BTreeMap;
 
 use backend::Backend;
-use burn::module::Module;
+use burn::{
+    module::Module,
+    tensor::{Int, Tensor},
+};
 use serde::{Deserialize, Serialize};
 use store::StoredTensor;
 
 use crate::{
-    Cnn, CnnConfig, Initializer, Mlp, MlpConfig, ResNet, ResNetConfig, SimpleNet, SimpleNetConfig,
-    TextLstm, TextLstmConfig, VggClassifier, VggClassifierConfig,
+    Cnn, CnnConfig, Initializer, Mlp, MlpConfig, Pass, ResNet, ResNetConfig, SimpleNet,
+    SimpleNetConfig, TextLstm, TextLstmConfig, VggClassifier, VggClassifierConfig,
     weights::{self, WeightsError},
 };
 
@@ -49,6 +52,17 @@ pub enum Network<B: Backend> {
     TextLstm(TextLstm<B>),
     /// A VGG network with its head.
     Vgg(VggClassifier<B>),
+}
+
+/// What a network reads.
+#[derive(Clone, Debug)]
+pub enum Inputs<B: Backend> {
+    /// Features of a table's rows: `[batch, features]`.
+    Rows(Tensor<B, 2>),
+    /// `[batch, channels, height, width]`
+    Images(Tensor<B, 4>),
+    /// `[batch, time]`
+    Tokens(Tensor<B, 2, Int>),
 }
 
 impl Architecture {
@@ -114,6 +128,32 @@ impl Architecture {
         };
         weights::check_number(layers, &tensors)?;
         weights::load(self.build(&Initializer::blank(device)), tensors)
+    }
+}
+
+impl<B: Backend> Network<B> {
+    /// The logits, `[batch, outputs]`; of tokens a row for each predicted position. `None` where the
+    /// network reads something else.
+    pub fn forward(&self, inputs: Inputs<B>, pass: &mut Pass<B>) -> Option<Tensor<B, 2>> {
+        Some(match (self, inputs) {
+            (Self::Mlp(network), Inputs::Rows(features)) => network.forward(features, pass),
+            (Self::Cnn(network), Inputs::Images(images)) => network.forward(images, pass),
+            (Self::SimpleNet(network), Inputs::Images(images)) => network.forward(images),
+            (Self::ResNet(network), Inputs::Images(images)) => network.forward(images, pass),
+            (Self::TextLstm(network), Inputs::Tokens(tokens)) => {
+                network.forward(tokens, None, pass).0.flatten(0, 1)
+            }
+            (Self::Vgg(network), Inputs::Images(images)) => network.forward(images, pass),
+            (
+                Self::Mlp(_)
+                | Self::Cnn(_)
+                | Self::SimpleNet(_)
+                | Self::ResNet(_)
+                | Self::TextLstm(_)
+                | Self::Vgg(_),
+                _,
+            ) => return None,
+        })
     }
 }
 

@@ -14,7 +14,7 @@ use burn::{
 };
 use models::{
     Architecture, ArchitectureError, CnnConfig, FeatureEmbedding, HeadConfig, Initialization,
-    Initializer, MlpConfig, Pass, Positions, ResNetConfig, Shortcut, SimpleNetConfig,
+    Initializer, Inputs, MlpConfig, Pass, Positions, ResNetConfig, Shortcut, SimpleNetConfig,
     TextLstmConfig, TextReaderConfig, VggClassifier, VggClassifierConfig, VggConfig,
     weights::{count, load, shapes, to_tensors},
 };
@@ -74,26 +74,28 @@ fn gradients<M: Module<Recorded>, const D: usize>(
 
 /// That all learnt values, and nothing else, have a gradient, that no two tensors begin with the same values, and
 /// that weights go out and in.
-fn check<M: Module<Recorded>>(
+fn check(
     architecture: &Architecture,
-    model: &M,
-    shape: &[usize],
-    logits: Tensor<Recorded, 2>,
+    inputs: Inputs<Recorded>,
+    pass: &mut Pass<Recorded>,
+    shape: [usize; 2],
 ) {
+    let model = architecture.build(&Initializer::seeded(0, &device()));
+    let logits = model.forward(inputs, pass).unwrap();
     assert_eq!(logits.dims(), shape, "{architecture:?}");
     architecture.check().unwrap();
-    let gradients = gradients(model, logits);
+    let gradients = gradients(&model, logits);
     for gradient in &gradients {
         assert!(gradient.iter::<f32>().all(f32::is_finite), "{architecture:?}");
         assert!(gradient.iter::<f32>().any(|value| value != 0.0), "{architecture:?}");
     }
     let learnt: usize = gradients.iter().map(TensorData::num_elements).sum();
-    assert_eq!(learnt, count(model), "{architecture:?}");
+    assert_eq!(learnt, count(&model), "{architecture:?}");
 
     let text = serde_json::to_string(architecture).unwrap();
     let read: Architecture = serde_json::from_str(&text).unwrap();
     assert_eq!(read, *architecture);
-    let tensors = to_tensors(model);
+    let tensors = to_tensors(&model);
     // Vectors are biases and norms, most of which begin alike.
     let drawn = tensors.values().filter(|tensor| tensor.shape().len() > 1);
     let drawn: Vec<&StoredTensor> = drawn.collect();
@@ -106,67 +108,48 @@ fn check<M: Module<Recorded>>(
 
 #[test]
 fn every_network_learns_everywhere_and_comes_back_from_its_weights() {
-    let mut pass = Pass::<Recorded>::training(1, 2, 0);
+    let evaluation = &mut Pass::evaluation();
+    let training = &mut Pass::training(1, 2, 0);
 
-    let config = MlpConfig { inputs: 4, hidden: vec![8], outputs: 3, ..Default::default() };
-    let model = config.init::<Recorded>(0, &device());
-    let logits = model.forward(images([2, 4, 1, 1]).reshape([2, 4]), &mut Pass::evaluation());
-    check(&Architecture::Mlp(config), &model, &[2, 3], logits);
+    let mlp = |inputs| MlpConfig { inputs, hidden: vec![8], outputs: 3, ..Default::default() };
+    check(&Architecture::Mlp(mlp(4)), Inputs::Rows(images([2, 4])), evaluation, [2, 3]);
 
     let embeddings = vec![FeatureEmbedding { feature: 1, entries: 1, width: 2 }];
-    let config =
-        MlpConfig { inputs: 2, hidden: vec![8], outputs: 3, embeddings, ..Default::default() };
-    let model = config.init::<Recorded>(0, &device());
-    let logits = model.forward(images([4, 2, 1, 1]).reshape([4, 2]), &mut Pass::evaluation());
-    check(&Architecture::Mlp(config), &model, &[4, 3], logits);
+    let embedding = Architecture::Mlp(MlpConfig { embeddings, ..mlp(2) });
+    check(&embedding, Inputs::Rows(images([4, 2])), evaluation, [4, 3]);
 
     for hidden in [None, Some(2)] {
         let texts =
             vec![TextReaderConfig { feature: 0, length: 3, tokens: 2, embedding: 2, hidden }];
-        let config =
-            MlpConfig { inputs: 4, hidden: vec![8], outputs: 3, texts, ..Default::default() };
-        let model = config.init::<Recorded>(0, &device());
+        let reader = Architecture::Mlp(MlpConfig { texts, ..mlp(4) });
         let features = Tensor::from_floats([[0.0, 1.0, 0.0, 0.5], [1.0, 0.0, 1.0, 2.0]], &device());
-        let logits = model.forward(features, &mut Pass::evaluation());
-        check(&Architecture::Mlp(config), &model, &[2, 3], logits);
+        check(&reader, Inputs::Rows(features), evaluation, [2, 3]);
     }
 
-    let config = CnnConfig { size: CnnConfig::SMALLEST, ..CnnConfig::default() };
-    let model = config.init::<Recorded>(0, &device());
-    check(
-        &Architecture::Cnn(config),
-        &model,
-        &[4, 10],
-        model.forward(images([4, 1, 18, 18]), &mut Pass::evaluation()),
-    );
+    let cnn = Architecture::Cnn(CnnConfig { size: CnnConfig::SMALLEST, ..Default::default() });
+    check(&cnn, Inputs::Images(images([4, 1, 18, 18])), evaluation, [4, 10]);
 
-    let config = SimpleNetConfig { size: SimpleNetConfig::SMALLEST, ..Default::default() };
-    let model = config.init::<Recorded>(0, &device());
-    let logits = model.forward(images([9, 1, 10, 10]));
-    check(&Architecture::SimpleNet(config), &model, &[9, 10], logits);
+    let size = SimpleNetConfig::SMALLEST;
+    let simplenet = Architecture::SimpleNet(SimpleNetConfig { size, ..Default::default() });
+    check(&simplenet, Inputs::Images(images([9, 1, 10, 10])), evaluation, [9, 10]);
 
     for shortcut in [Shortcut::Zeros, Shortcut::Convolution] {
-        let config = ResNetConfig { depth: 8, shortcut, ..ResNetConfig::default() };
-        let model = config.init::<Recorded>(0, &device());
-        let logits = model.forward(images([3, 3, 9, 9]), &mut pass); // odd sizes are halved upwards
-        check(&Architecture::ResNet(config), &model, &[3, 10], logits);
+        let resnet =
+            Architecture::ResNet(ResNetConfig { depth: 8, shortcut, ..Default::default() });
+        // Odd sizes are halved upwards.
+        check(&resnet, Inputs::Images(images([3, 3, 9, 9])), training, [3, 10]);
     }
 
     for initialization in [Initialization::Keras, Initialization::Pytorch] {
-        let config = TextLstmConfig { initialization, ..small_lstm() };
-        let model = config.init::<Recorded>(0, &device());
-        let (logits, _) = model.forward(tokens(3, 6), None, &mut pass);
-        let logits = logits.reshape([18, 11]);
-        check(&Architecture::TextLstm(config), &model, &[18, 11], logits);
+        let lstm = Architecture::TextLstm(TextLstmConfig { initialization, ..small_lstm() });
+        check(&lstm, Inputs::Tokens(tokens(3, 6)), training, [18, 11]);
     }
 
     let features = narrow_vgg();
-    let inputs = features.features();
-    let head = HeadConfig { inputs, hidden: vec![7], outputs: 3, dropout: 0.25 };
-    let config = VggClassifierConfig { features, head };
-    let model = config.init::<Recorded>(0, &device());
-    let logits = model.forward(images([5, 3, 8, 8]), &mut pass);
-    check(&Architecture::Vgg(config), &model, &[5, 3], logits);
+    let head =
+        HeadConfig { inputs: features.features(), hidden: vec![7], outputs: 3, dropout: 0.25 };
+    let vgg = Architecture::Vgg(VggClassifierConfig { features, head });
+    check(&vgg, Inputs::Images(images([5, 3, 8, 8])), training, [5, 3]);
 }
 
 /// PyTorch's, torchvision's and Keras's networks begin so: `U` is uniform up to a bound, `N` normal.

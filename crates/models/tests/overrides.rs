@@ -10,9 +10,9 @@ use burn::{
     tensor::{Int, Tensor, TensorData},
 };
 use models::{
-    CnnConfig, HeadConfig, Initialization, MlpConfig, Pass, Positions, ResNetConfig, Shortcut,
-    SimpleNetConfig, TextLstmConfig, TextReaderConfig, VggClassifierConfig, VggConfig,
-    losses::cross_entropy,
+    Architecture, CnnConfig, HeadConfig, Initialization, Initializer, Inputs, MlpConfig, Pass,
+    Positions, ResNetConfig, Shortcut, SimpleNetConfig, TextLstmConfig, TextReaderConfig,
+    VggClassifierConfig, VggConfig, losses::cross_entropy,
 };
 
 use crate::common::{images, tokens};
@@ -27,28 +27,33 @@ fn targets(count: usize) -> Tensor<Recorded, 1, Int> {
 /// Fails unless a pass and its way back are `operations` each, the loss's among them, all done by
 /// kernels.
 #[track_caller]
-fn check(network: &str, operations: u64, forward: impl FnOnce() -> Tensor<Recorded, 2>) {
+fn check(
+    architecture: &Architecture,
+    operations: u64,
+    inputs: Inputs<Recorded>,
+    mut pass: Pass<Recorded>,
+) {
     if NAME != "cpu" {
         eprintln!("skipped: `{NAME}` has no kernels of its own for these operations");
         return;
     }
+    let network = architecture.build(&Initializer::seeded(0, &Device::default()));
     let before = overrides::counts();
-    let logits = forward();
+    let logits = network.forward(inputs, &mut pass).unwrap();
     let targets = targets(logits.dims()[0]);
     let loss = cross_entropy(logits, targets).sum();
     let halfway = overrides::counts();
     loss.backward();
     let after = overrides::counts();
-    assert_eq!(after.composed, before.composed, "{network}: an operation took no kernel");
-    assert_eq!(halfway.taken - before.taken, operations, "{network}, forward");
-    assert_eq!(after.taken - halfway.taken, operations, "{network}, backward");
+    assert_eq!(after.composed, before.composed, "{architecture:?}: an operation took no kernel");
+    assert_eq!(halfway.taken - before.taken, operations, "{architecture:?}, forward");
+    assert_eq!(after.taken - halfway.taken, operations, "{architecture:?}, backward");
 }
 
 #[test]
 fn dense_networks() {
     let config = MlpConfig { inputs: 20, hidden: vec![10, 7], outputs: 3, ..Default::default() };
-    let model = config.init::<Recorded>(0, &Device::default());
-    check("mlp", 3 + 1, || model.forward(images([5, 20]), &mut Pass::evaluation()));
+    check(&Architecture::Mlp(config), 3 + 1, Inputs::Rows(images([5, 20])), Pass::evaluation());
 }
 
 #[test]
@@ -57,23 +62,18 @@ fn readers_of_texts() {
         let text = TextReaderConfig { feature: 0, length: 5, tokens: 11, embedding: 4, hidden };
         let (texts, inputs, outputs) = (vec![text], 5, 3);
         let config = MlpConfig { inputs, texts, outputs, ..Default::default() };
-        let model = config.init::<Recorded>(0, &Device::default());
-        let tokens = || tokens::<Recorded>(4, 5).float();
-        let mut pass = Pass::evaluation();
-        check("mlp", operations + 1 + 1, || model.forward(tokens(), &mut pass));
+        let features = Inputs::Rows(tokens(4, 5).float());
+        check(&Architecture::Mlp(config), operations + 1 + 1, features, Pass::evaluation());
     }
 }
 
 #[test]
 fn convolutional_networks() {
-    let device = Device::default();
-    let model = CnnConfig::default().init::<Recorded>(0, &device);
-    check("cnn", 3 + 2 + 1, || model.forward(images([4, 1, 28, 28]), &mut Pass::evaluation()));
+    let cnn = Architecture::Cnn(CnnConfig::default());
+    check(&cnn, 3 + 2 + 1, Inputs::Images(images([4, 1, 28, 28])), Pass::evaluation());
 
-    let config = SimpleNetConfig { size: 32, ..SimpleNetConfig::default() };
-    let channels = config.channels;
-    let model = config.init::<Recorded>(0, &device);
-    check("simplenet", 2 + 3 + 1, || model.forward(images([4, channels, 32, 32])));
+    let simplenet = Architecture::SimpleNet(SimpleNetConfig::default());
+    check(&simplenet, 2 + 3 + 1, Inputs::Images(images([4, 1, 32, 32])), Pass::evaluation());
 }
 
 #[test]
@@ -86,11 +86,8 @@ fn residual_networks() {
         (Shortcut::Convolution, plain + 2 * 2), // or have a convolution and a norm more
     ] {
         let config = ResNetConfig { depth: 20, shortcut, ..ResNetConfig::default() };
-        let model = config.init::<Recorded>(0, &Device::default());
-        let mut pass = Pass::training(0, 0, 0);
-        check(&format!("resnet with {shortcut:?}"), operations, || {
-            model.forward(images([3, 3, 32, 32]), &mut pass)
-        });
+        let images = Inputs::Images(images([3, 3, 32, 32]));
+        check(&Architecture::ResNet(config), operations, images, Pass::training(0, 0, 0));
     }
 }
 
@@ -109,14 +106,11 @@ fn vgg_networks() {
         (narrow(true), 3 * 2 + 2 + 3 + 1),
         (narrow(false), 3 + 3 + 1),
     ] {
-        let size = features.size;
+        let images = Inputs::Images(images([3, 3, features.size, features.size]));
         let head =
             HeadConfig { inputs: features.features(), hidden: vec![7], outputs: 3, dropout: 0.25 };
-        let name = format!("{features:?}");
-        let config = VggClassifierConfig { features, head };
-        let model = config.init::<Recorded>(0, &Device::default());
-        let mut pass = Pass::training(0, 0, 0);
-        check(&name, operations, || model.forward(images([3, 3, size, size]), &mut pass));
+        let vgg = Architecture::Vgg(VggClassifierConfig { features, head });
+        check(&vgg, operations, images, Pass::training(0, 0, 0));
     }
 }
 
@@ -133,14 +127,10 @@ fn recurrent_networks() {
                 predict,
                 initialization: Initialization::Pytorch,
             };
-            let model = config.init::<Recorded>(0, &Device::default());
-            let mut pass = Pass::training(0, 0, 0);
             // The embedding, the layers, dropout between them, the dense layer and the loss.
-            check(&format!("{layers} layers"), 2 * layers as u64 - 1 + 3, || {
-                let (logits, _) = model.forward(tokens(4, 7), None, &mut pass);
-                let [batch, positions, vocabulary] = logits.dims();
-                logits.reshape([batch * positions, vocabulary])
-            });
+            let operations = 2 * layers as u64 - 1 + 3;
+            let (lstm, tokens) = (Architecture::TextLstm(config), Inputs::Tokens(tokens(4, 7)));
+            check(&lstm, operations, tokens, Pass::training(0, 0, 0));
         }
     }
 }

@@ -2,12 +2,11 @@
 
 use std::{path::Path, time::Instant};
 
-use anyhow::bail;
 use backend::{Selected, device};
-use burn::tensor::{Int, Tensor};
-use models::{Architecture, Network, Pass};
+use burn::tensor::Tensor;
+use models::{Inputs, Network, Pass};
 
-use super::{Work, floats, peak_memory, sync};
+use super::{Work, inputs_of, peak_memory, sync};
 use crate::{
     exchange::{CaseFile, read},
     job::{Measured, Ready},
@@ -16,14 +15,8 @@ use crate::{
 pub(super) struct Infer {
     case: CaseFile,
     network: Network<Selected>,
-    inputs: Vec<Inputs>,
+    inputs: Vec<Inputs<Selected>>,
     samples: u64,
-}
-
-/// A batch on the device, as a peer's is.
-enum Inputs {
-    Images(Tensor<Selected, 4>),
-    Tokens(Tensor<Selected, 2, Int>),
 }
 
 /// What an exchange folder asks for.
@@ -31,11 +24,7 @@ pub(super) fn open(folder: &Path) -> anyhow::Result<Infer> {
     let (device, _) = device::open()?;
     let (case, tensors, batches) = read(folder)?;
     let samples = batches.first().map_or(0, |inputs| inputs.shape()[0]) as u64;
-    let text = matches!(case.architecture, Architecture::TextLstm(_));
-    let inputs = batches.into_iter().map(|batch| match text {
-        true => Inputs::Tokens(floats::<Selected, 2>(batch, &device).int()),
-        false => Inputs::Images(floats(batch, &device)),
-    });
+    let inputs = batches.into_iter().map(|batch| inputs_of(&case.architecture, batch, &device));
     let inputs = inputs.collect();
     let network = case.architecture.load(tensors, &device)?;
     Ok(Infer { case, network, inputs, samples })
@@ -43,30 +32,15 @@ pub(super) fn open(folder: &Path) -> anyhow::Result<Infer> {
 
 impl Infer {
     /// The outputs, `[batch, ..]` flattened.
-    fn forward(&self, index: usize) -> anyhow::Result<Tensor<Selected, 2>> {
-        let inputs = &self.inputs[index % self.inputs.len()];
-        let pass = &mut Pass::evaluation();
-        Ok(match (&self.network, inputs) {
-            (Network::Cnn(network), Inputs::Images(images)) => {
-                network.forward(images.clone(), pass)
-            }
-            (Network::ResNet(network), Inputs::Images(images)) => {
-                network.forward(images.clone(), pass)
-            }
-            (Network::Vgg(network), Inputs::Images(images)) => {
-                network.forward(images.clone(), pass)
-            }
-            (Network::TextLstm(network), Inputs::Tokens(tokens)) => {
-                network.forward(tokens.clone(), None, pass).0.flatten(0, 1)
-            }
-            _ => bail!("no forward pass of this network is measured"),
-        })
+    fn forward(&self, index: usize) -> Tensor<Selected, 2> {
+        let inputs = self.inputs[index % self.inputs.len()].clone();
+        self.network.forward(inputs, &mut Pass::evaluation()).expect("it reads such inputs")
     }
 }
 
 impl Work for Infer {
     fn prepare(&mut self) -> anyhow::Result<Ready> {
-        let outputs = self.forward(0)?.into_data();
+        let outputs = self.forward(0).into_data();
         let values: Vec<f64> = outputs.iter().collect();
         let square = values.iter().map(|value| value * value).sum::<f64>() / values.len() as f64;
         Ok(Ready { losses: vec![square], ..Ready::default() })
@@ -74,7 +48,7 @@ impl Work for Infer {
 
     fn round(&mut self, steps: Option<u64>) -> anyhow::Result<Measured> {
         for index in 0..self.case.warm as usize {
-            self.forward(index)?;
+            self.forward(index);
         }
         sync();
         let steps = steps.unwrap_or(self.case.steps).max(1);
@@ -82,7 +56,7 @@ impl Work for Infer {
         let mut outputs = Vec::new();
         let start = Instant::now();
         for index in 0..steps as usize {
-            outputs.push(self.forward(index)?);
+            outputs.push(self.forward(index));
             if self.case.waits {
                 sync();
                 outputs.clear();

@@ -17,6 +17,7 @@ use backend::{
     device::{self, Device},
 };
 use burn::tensor::{Tensor, TensorData};
+use models::{Architecture, Inputs};
 use store::StoredTensor;
 use training::Group;
 
@@ -50,6 +51,22 @@ fn sync() {
 fn floats<B: Backend, const D: usize>(stored: StoredTensor, device: &B::Device) -> Tensor<B, D> {
     let (shape, values) = stored.into_parts();
     Tensor::from_data(TensorData::new(values, shape), device)
+}
+
+/// A batch of what the network reads, on the device, as a peer's is.
+fn inputs_of<B: Backend>(
+    architecture: &Architecture,
+    batch: StoredTensor,
+    device: &B::Device,
+) -> Inputs<B> {
+    match architecture {
+        Architecture::Mlp(_) => Inputs::Rows(floats(batch, device)),
+        Architecture::TextLstm(_) => Inputs::Tokens(floats::<B, 2>(batch, device).int()),
+        Architecture::Cnn(_)
+        | Architecture::SimpleNet(_)
+        | Architecture::ResNet(_)
+        | Architecture::Vgg(_) => Inputs::Images(floats(batch, device)),
+    }
 }
 
 /// The work of a job.

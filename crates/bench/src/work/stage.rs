@@ -7,11 +7,7 @@ use std::{
 
 use anyhow::{Context, bail};
 use backend::{Packing, Part, Selected, device, device::Device};
-use burn::{
-    backend::Autodiff,
-    module::AutodiffModule,
-    tensor::{Int, Tensor},
-};
+use burn::{backend::Autodiff, tensor::Tensor};
 use data::{
     ImageSource, Pixels,
     image_folder::{ImageFolder, ImageFolderOptions, open_image_folder},
@@ -20,7 +16,7 @@ use models::{Network, Pass, losses::cross_entropy};
 use serde::{Deserialize, Serialize};
 use training::{Stop, Trainer, TrainerConfig};
 
-use super::{Work, floats, peak_memory, source_files, sync};
+use super::{Work, floats, inputs_of, peak_memory, source_files, sync};
 use crate::{
     entry::median,
     exchange::{Exchange, Images},
@@ -163,43 +159,26 @@ fn step(exchange: Exchange, stage: Stage, device: Device) -> anyhow::Result<Time
     let (inputs, targets) = exchange.batches.into_iter().next().context("no batch")?;
     let labels = floats::<Recorded, 1>(targets, &device).int();
     let network = exchange.case.architecture.load::<Recorded>(exchange.weights, &device)?;
+    if !matches!(network, Network::Cnn(_) | Network::ResNet(_) | Network::TextLstm(_)) {
+        bail!("the stages of this network are not measured");
+    }
+    let inputs = inputs_of(&exchange.case.architecture, inputs, &device);
     let config = TrainerConfig::new(exchange.case.optimizer, 1, usize::MAX / 2);
-    Ok(match network {
-        Network::Cnn(network) => {
-            let images: Tensor<Recorded, 4> = floats(inputs, &device);
-            timed_step(stage, config, network, move |network, pass| {
-                cross_entropy(network.forward(images.clone(), pass), labels.clone())
-            })
-        }
-        Network::ResNet(network) => {
-            let images: Tensor<Recorded, 4> = floats(inputs, &device);
-            timed_step(stage, config, network, move |network, pass| {
-                cross_entropy(network.forward(images.clone(), pass), labels.clone())
-            })
-        }
-        Network::TextLstm(network) => {
-            let tokens: Tensor<Recorded, 2, Int> = floats::<Recorded, 2>(inputs, &device).int();
-            timed_step(stage, config, network, move |network, pass| {
-                let (logits, _) = network.forward(tokens.clone(), None, pass);
-                cross_entropy(logits.flatten(0, 1), labels.clone())
-            })
-        }
-        _ => bail!("the stages of this network are not measured"),
-    })
+    Ok(timed_step(stage, config, network, move |network, pass| {
+        let logits = network.forward(inputs.clone(), pass).expect("it reads such inputs");
+        cross_entropy(logits, labels.clone())
+    }))
 }
 
 /// Times forward, backward and update separately.
 ///
 /// - `losses`: of the batch, `[batch]`
-fn timed_step<M>(
+fn timed_step(
     stage: Stage,
     config: TrainerConfig,
-    model: M,
-    losses: impl Fn(&M, &mut Pass<Recorded>) -> Tensor<Recorded, 1> + 'static,
-) -> Timed
-where
-    M: AutodiffModule<Recorded> + 'static,
-{
+    model: Network<Recorded>,
+    losses: impl Fn(&Network<Recorded>, &mut Pass<Recorded>) -> Tensor<Recorded, 1> + 'static,
+) -> Timed {
     Box::new(move |repetitions| {
         let mut nobody = ();
         let interrupt = Stop::default();

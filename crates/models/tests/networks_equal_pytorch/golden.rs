@@ -9,10 +9,10 @@ use std::{
 use backend::{Arithmetic, Selected, arithmetic, device::Device, set_arithmetic};
 use burn::{
     backend::Autodiff,
-    module::{AutodiffModule, ModuleMapper, Param},
+    module::{Module, ModuleMapper, Param},
     tensor::{Tensor, TensorData, backend::AutodiffBackend},
 };
-use models::{Pass, losses::cross_entropy, weights};
+use models::{Architecture, Inputs, Pass, losses::cross_entropy, weights};
 use store::{StoredTensor, TensorFile};
 
 pub(crate) type Recorded = Autodiff<Selected>;
@@ -59,32 +59,24 @@ impl Golden {
         self.tensor("inputs")
     }
 
-    /// Loads the fixture's weights into `model`, and holds it against all that stands there, in exact
-    /// arithmetic and in fast one.
-    pub(crate) fn check<M: AutodiffModule<Recorded>>(
-        &self,
-        model: M,
-        forward: impl Fn(&M, &mut Pass<Recorded>) -> Tensor<Recorded, 2>,
-    ) {
+    /// Holds a network with the fixture's weights against all that stands there, in exact arithmetic and in
+    /// fast one.
+    pub(crate) fn check(&self, architecture: &Architecture, inputs: &Inputs<Recorded>) {
         let _held = ARITHMETIC.lock().unwrap_or_else(PoisonError::into_inner);
         // ndarray computes the same in both.
         let different = if backend::NAME == "ndarray" { 1 } else { 2 };
         for arithmetic in [Arithmetic::Exact, Arithmetic::Fast].into_iter().take(different) {
             set_arithmetic(arithmetic);
-            self.check_training(model.clone(), &forward);
+            self.check_training(architecture, inputs);
         }
     }
 
-    fn check_training<M: AutodiffModule<Recorded>>(
-        &self,
-        model: M,
-        forward: impl Fn(&M, &mut Pass<Recorded>) -> Tensor<Recorded, 2>,
-    ) {
-        let mut model = weights::load(model, self.part("weights.")).unwrap();
+    fn check_training(&self, architecture: &Architecture, inputs: &Inputs<Recorded>) {
+        let mut model = architecture.load(self.part("weights."), &device()).unwrap();
         let mut mean_losses = Vec::new();
         for step in 0..5 {
             let mut pass = Pass::training(0, step, 0);
-            let logits = forward(&model, &mut pass);
+            let logits = model.forward(inputs.clone(), &mut pass).unwrap();
             let losses = cross_entropy(logits.clone(), self.tensor("targets").int());
             let mean = losses.clone().mean();
             mean_losses.extend(mean.clone().into_data().iter::<f32>());
@@ -103,7 +95,8 @@ impl Golden {
         }
         let mean_losses = StoredTensor::new(vec![5], mean_losses).unwrap();
         self.compare("mean_losses", &mean_losses);
-        self.compare("evaluation", &stored(forward(&model, &mut Pass::evaluation())));
+        let evaluation = model.forward(inputs.clone(), &mut Pass::evaluation()).unwrap();
+        self.compare("evaluation", &stored(evaluation));
         let after = weights::to_tensors(&model);
         for (name, _) in self.part("after.") {
             self.compare(&format!("after.{name}"), &after[&name]);

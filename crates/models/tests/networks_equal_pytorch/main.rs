@@ -7,18 +7,18 @@
 mod golden;
 
 use models::{
-    CnnConfig, HeadConfig, Initialization, MlpConfig, Positions, ResNetConfig, Shortcut,
-    SimpleNetConfig, TextLstmConfig, TextReaderConfig, VggClassifierConfig, VggConfig,
+    Architecture, CnnConfig, HeadConfig, Initialization, Inputs, MlpConfig, Positions,
+    ResNetConfig, Shortcut, SimpleNetConfig, TextLstmConfig, TextReaderConfig, VggClassifierConfig,
+    VggConfig,
 };
 
-use crate::golden::{Golden, device};
+use crate::golden::Golden;
 
 #[test]
 fn the_mlp_is_pytorchs() {
     let config = MlpConfig { inputs: 4, hidden: vec![5, 3], outputs: 3, ..Default::default() };
     let golden = Golden::read("mlp");
-    golden
-        .check(config.init(0, &device()), |model, pass| model.forward(golden.inputs::<2>(), pass));
+    golden.check(&Architecture::Mlp(config), &Inputs::Rows(golden.inputs()));
 }
 
 #[test]
@@ -33,23 +33,21 @@ fn the_mlp_that_reads_texts_is_pytorchs() {
     let texts = vec![reader(0, [5, 9, 4], Some(5)), reader(6, [3, 6, 3], None)];
     let config = MlpConfig { inputs: 9, hidden: vec![6], outputs: 3, texts, ..Default::default() };
     let golden = Golden::read("mlp_texts");
-    golden
-        .check(config.init(0, &device()), |model, pass| model.forward(golden.inputs::<2>(), pass));
+    golden.check(&Architecture::Mlp(config), &Inputs::Rows(golden.inputs()));
 }
 
 #[test]
 fn the_cnn_is_pytorchs() {
     let config = CnnConfig { size: 22, ..CnnConfig::default() };
     let golden = Golden::read("cnn");
-    golden
-        .check(config.init(0, &device()), |model, pass| model.forward(golden.inputs::<4>(), pass));
+    golden.check(&Architecture::Cnn(config), &Inputs::Images(golden.inputs()));
 }
 
 #[test]
 fn the_simplenet_is_pytorchs() {
     let config = SimpleNetConfig { size: 14, ..SimpleNetConfig::default() };
     let golden = Golden::read("simplenet");
-    golden.check(config.init(0, &device()), |model, _| model.forward(golden.inputs::<4>()));
+    golden.check(&Architecture::SimpleNet(config), &Inputs::Images(golden.inputs()));
 }
 
 #[test]
@@ -59,9 +57,7 @@ fn the_residual_networks_are_pytorchs() {
     {
         let config = ResNetConfig { depth: 8, shortcut, ..ResNetConfig::default() };
         let golden = Golden::read(fixture);
-        golden.check(config.init(0, &device()), |model, pass| {
-            model.forward(golden.inputs::<4>(), pass)
-        });
+        golden.check(&Architecture::ResNet(config), &Inputs::Images(golden.inputs()));
     }
 }
 
@@ -81,10 +77,8 @@ fn the_text_generators_are_pytorchs() {
             initialization,
         };
         let golden = Golden::read(fixture);
-        golden.check(config.init(0, &device()), |model, pass| {
-            let tokens = golden.inputs::<2>().int();
-            model.forward(tokens, None, pass).0.flatten::<2>(0, 1)
-        });
+        let tokens = Inputs::Tokens(golden.inputs::<2>().int());
+        golden.check(&Architecture::TextLstm(config), &tokens);
     }
 }
 
@@ -96,7 +90,7 @@ fn the_vgg_networks_are_pytorchs() {
         let inputs = features.features();
         let head = HeadConfig { inputs, hidden: vec![16], outputs: 4, dropout: 0.0 };
         let golden = Golden::read(fixture);
-        let model = VggClassifierConfig { features, head }.init(0, &device());
-        golden.check(model, |model, pass| model.forward(golden.inputs::<4>(), pass));
+        let vgg = Architecture::Vgg(VggClassifierConfig { features, head });
+        golden.check(&vgg, &Inputs::Images(golden.inputs()));
     }
 }
