@@ -3,7 +3,7 @@
 use std::fmt;
 
 use data::{ImagePreprocessing, TablePreprocessing, Task, TextFeatures, Vocabulary};
-use models::{Architecture, VggClassifierConfig};
+use models::Architecture;
 use serde::{Deserialize, Serialize};
 
 use crate::{InferenceError, model::IMAGES_AT_A_TIME};
@@ -127,27 +127,16 @@ impl Description {
             }
             (Preprocessing::Image(image), network) => {
                 let [height, width] = image.size;
-                let (channels, sizes, outputs) = match network {
-                    Architecture::Cnn(cnn) => (cnn.channels, [cnn.size; 2], cnn.classes),
-                    Architecture::SimpleNet(net) => (net.channels, [net.size; 2], net.classes),
-                    // It reads images of any size.
-                    Architecture::ResNet(net) => (net.channels, image.size, net.classes),
-                    Architecture::Vgg(VggClassifierConfig { features, head }) => {
-                        (features.channels, [features.size; 2], head.outputs)
-                    }
-                    Architecture::Mlp(_) | Architecture::TextLstm(_) => {
-                        return Err(self.not_read());
-                    }
-                };
-                equal("channels of an image", image.channels, channels)?;
-                equal("rows of an image", height, sizes[0])?;
-                equal("columns of an image", width, sizes[1])?;
+                let sizes = network.images().ok_or_else(|| self.not_read())?;
+                equal("channels of an image", image.channels, sizes.channels)?;
+                equal("rows of an image", height, sizes.side.unwrap_or(height))?;
+                equal("columns of an image", width, sizes.side.unwrap_or(width))?;
                 // The bytes that are predicted at a time, as f32, must be countable.
-                let others = [width, channels, IMAGES_AT_A_TIME, size_of::<f32>()];
+                let others = [width, image.channels, IMAGES_AT_A_TIME, size_of::<f32>()];
                 if others.into_iter().try_fold(height, usize::checked_mul).is_none() {
                     return Err(format!("images of {height}x{width} are too large"));
                 }
-                equal("classes", classes, outputs)
+                equal("classes", classes, sizes.classes)
             }
             _ => Err(self.not_read()),
         }

@@ -257,19 +257,14 @@ impl<B: Backend> Model<B> {
 
     fn check_shape(&self, shape: [usize; 4]) -> Result<(), InferenceError> {
         let ImageShape { channels, height, width } = self.description.image()?.shape();
-        let [batch, given @ ..] = shape;
-        let fits = match self.network {
-            Network::ResNet(_) => given[0] == channels && given[1] > 0 && given[2] > 0,
-            Network::Cnn(_)
-            | Network::SimpleNet(_)
-            | Network::Vgg(_)
-            | Network::Mlp(_)
-            | Network::TextLstm(_) => given == [channels, height, width],
-        };
-        if batch > 0 && fits {
+        let reads = [channels, height, width];
+        let sizes = self.description.architecture.images();
+        let of_any_size = sizes.is_some_and(|sizes| sizes.side.is_none());
+        let fits = shape[1..] == reads || of_any_size && shape[1] == channels;
+        if fits && !shape.contains(&0) {
             return Ok(());
         }
-        Err(InferenceError::Shape { shape, reads: [channels, height, width] })
+        Err(InferenceError::Shape { shape, reads })
     }
 
     /// What the user should know of words in a prompt that the model does not know.

@@ -54,6 +54,17 @@ pub enum Network<B: Backend> {
     Vgg(VggClassifier<B>),
 }
 
+/// What a network of images reads, and how many classes it tells apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ImageSizes {
+    /// Channels of an image.
+    pub channels: usize,
+    /// Height and width of an image; none where it reads images of any size.
+    pub side: Option<usize>,
+    /// Classes to tell apart.
+    pub classes: usize,
+}
+
 /// What a network reads.
 #[derive(Clone, Debug)]
 pub enum Inputs<B: Backend> {
@@ -93,6 +104,20 @@ impl Architecture {
             Self::TextLstm(config) => Network::TextLstm(config.build(initializer)),
             Self::Vgg(config) => Network::Vgg(config.build(initializer)),
         }
+    }
+
+    /// The images that the network reads; none where it reads something else.
+    pub fn images(&self) -> Option<ImageSizes> {
+        let (channels, side, classes) = match self {
+            Self::Cnn(config) => (config.channels, Some(config.size), config.classes),
+            Self::SimpleNet(config) => (config.channels, Some(config.size), config.classes),
+            Self::ResNet(config) => (config.channels, None, config.classes),
+            Self::Vgg(VggClassifierConfig { features, head }) => {
+                (features.channels, Some(features.size), head.outputs)
+            }
+            Self::Mlp(_) | Self::TextLstm(_) => return None,
+        };
+        Some(ImageSizes { channels, side, classes })
     }
 
     /// The name of the layer whose outputs are the logits: that of its parameters up to the last dot.

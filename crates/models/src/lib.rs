@@ -47,7 +47,7 @@ mod pth;
 pub mod weights;
 
 pub use crate::{
-    architecture::{Architecture, ArchitectureError, Inputs, Network},
+    architecture::{Architecture, ArchitectureError, ImageSizes, Inputs, Network},
     cnn::{Cnn, CnnConfig},
     initialization::{Initialization, Initializer},
     layer_table::{Layer, training_multiply_adds},
