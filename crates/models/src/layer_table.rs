@@ -277,12 +277,7 @@ impl Kernel {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
-    use backend::{Selected, device::Device};
-
     use super::*;
-    use crate::{Initializer, weights};
 
     fn multiply_adds(layers: &[Layer]) -> u64 {
         layers.iter().map(|layer| layer.multiply_adds).sum()
@@ -312,69 +307,6 @@ mod tests {
         assert_eq!(training_multiply_adds(&mlp), 3 * 210 - 200);
         // An embedding comes first there, so that the LSTM layer's inputs have a gradient.
         assert_eq!(training_multiply_adds(&text), 3 * multiply_adds(&text));
-    }
-
-    /// The layers of the learnt parameters, and the number of these.
-    fn of_module(architecture: &Architecture) -> (BTreeSet<String>, usize) {
-        let model = architecture.build(&Initializer::<Selected>::blank(&Device::default()));
-        let shapes = weights::shapes(&model);
-        let layer = |name: &String| {
-            let (prefix, parameter) = name.rsplit_once('.')?;
-            Some(match parameter.rsplit_once("_l") {
-                Some((_, number)) => format!("{prefix}.{number}"),
-                None => prefix.to_owned(),
-            })
-        };
-        (shapes.keys().filter_map(layer).collect(), weights::count(&model))
-    }
-
-    #[test]
-    fn names_and_parameters_are_those_of_the_modules() {
-        let check = |architecture: Architecture, sample: &[usize]| {
-            let (names, count) = of_module(&architecture);
-            let layers = architecture.layers(sample);
-            let with_parameters = layers.iter().filter(|layer| layer.parameters > 0);
-            let found: BTreeSet<String> = with_parameters.map(|layer| layer.name.clone()).collect();
-            assert_eq!(found, names);
-            assert_eq!(layers.iter().map(|layer| layer.parameters).sum::<usize>(), count);
-        };
-        check(Architecture::Cnn(CnnConfig::default()), &[1, 28, 28]);
-        let (filters, hidden) = ([3, 5, 4], 6);
-        let narrow = CnnConfig { filters, hidden, ..CnnConfig::default() };
-        check(Architecture::Cnn(narrow), &[1, 28, 28]);
-        check(Architecture::SimpleNet(SimpleNetConfig::default()), &[1, 32, 32]);
-        for shortcut in [Shortcut::Zeros, Shortcut::Convolution] {
-            let config = ResNetConfig { shortcut, ..ResNetConfig::default() };
-            check(Architecture::ResNet(config), &[3, 32, 32]);
-        }
-        let features = VggConfig::small();
-        let inputs = features.features();
-        let head = HeadConfig { inputs, hidden: vec![64], outputs: 5, dropout: 0.5 };
-        check(Architecture::Vgg(VggClassifierConfig { features, head }), &[3, 32, 32]);
-        let embeddings = vec![
-            FeatureEmbedding { feature: 0, entries: 3, width: 2 },
-            FeatureEmbedding { feature: 2, entries: 5, width: 4 },
-        ];
-        let of_text = |(feature, hidden)| TextReaderConfig {
-            feature,
-            length: 2,
-            tokens: 9,
-            embedding: 5,
-            hidden,
-        };
-        let config = MlpConfig {
-            inputs: 7,
-            hidden: vec![7, 5],
-            outputs: 2,
-            embeddings,
-            texts: [(3, Some(4)), (5, None)].map(of_text).to_vec(),
-            ..Default::default()
-        };
-        check(Architecture::Mlp(config), &[7]);
-        for initialization in [Initialization::Keras, Initialization::Pytorch] {
-            let config = TextLstmConfig { layers: 2, initialization, ..TextLstmConfig::default() };
-            check(Architecture::TextLstm(config), &[20]);
-        }
     }
 
     #[test]
