@@ -38,6 +38,13 @@ pub fn training_multiply_adds(layers: &[Layer]) -> u64 {
     3 * all - first.map_or(0, |layer| layer.multiply_adds)
 }
 
+/// The number of losses of a sample: one, or one for each position of a text at which the next token is
+/// predicted.
+pub fn losses_of_a_sample(layers: &[Layer]) -> usize {
+    let logits = layers.last().map_or(&[][..], |layer| &layer.output);
+    logits.iter().rev().skip(1).product()
+}
+
 impl Architecture {
     /// The layers in the order in which they run.
     ///
@@ -62,23 +69,6 @@ impl Architecture {
             }
         }
         table.layers
-    }
-
-    /// The number of losses of a sample: one, or one for each position of a text.
-    ///
-    /// - `sample`: as for [`Self::layers`]
-    pub fn losses_of_a_sample(&self, sample: &[usize]) -> usize {
-        match self {
-            Self::TextLstm(TextLstmConfig { predict: Positions::All, .. }) => {
-                sample.iter().product()
-            }
-            Self::TextLstm(TextLstmConfig { predict: Positions::Last, .. })
-            | Self::Mlp(_)
-            | Self::Cnn(_)
-            | Self::SimpleNet(_)
-            | Self::ResNet(_)
-            | Self::Vgg(_) => 1,
-        }
     }
 }
 

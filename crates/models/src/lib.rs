@@ -50,7 +50,7 @@ pub use crate::{
     architecture::{Architecture, ArchitectureError, ImageSizes, Inputs, Network},
     cnn::{Cnn, CnnConfig},
     initialization::{Initialization, Initializer},
-    layer_table::{Layer, training_multiply_adds},
+    layer_table::{Layer, losses_of_a_sample, training_multiply_adds},
     mlp::{FeatureEmbedding, Mlp, MlpConfig},
     pass::Pass,
     resnet::{ResNet, ResNetConfig, Shortcut},

@@ -16,6 +16,7 @@ use models::{
     Architecture, ArchitectureError, CnnConfig, FeatureEmbedding, HeadConfig, Initialization,
     Initializer, Inputs, MlpConfig, Pass, Positions, ResNetConfig, Shortcut, SimpleNetConfig,
     TextLstmConfig, TextReaderConfig, VggClassifier, VggClassifierConfig, VggConfig,
+    losses_of_a_sample,
     weights::{count, load, shapes, to_tensors},
 };
 
@@ -114,6 +115,7 @@ fn check(
     let counted: usize = layers.iter().map(|layer| layer.parameters).sum();
     assert_eq!(counted, learnt, "{architecture:?}");
     assert_eq!(layers.last().unwrap().name, architecture.last_layer(), "{architecture:?}");
+    assert_eq!(batch[0] * losses_of_a_sample(&layers), shape[0], "{architecture:?}");
 
     let text = serde_json::to_string(architecture).unwrap();
     let read: Architecture = serde_json::from_str(&text).unwrap();
@@ -176,9 +178,14 @@ fn every_network_learns_everywhere_and_comes_back_from_its_weights() {
         check(&resnet, Inputs::Images(images([3, 3, 9, 9])), training, [3, 10]);
     }
 
-    for initialization in [Initialization::Keras, Initialization::Pytorch] {
-        let lstm = Architecture::TextLstm(TextLstmConfig { initialization, ..small_lstm() });
-        check(&lstm, Inputs::Tokens(tokens(3, 6)), training, [18, 11]);
+    for (initialization, predict, rows) in [
+        (Initialization::Keras, Positions::All, 18),
+        (Initialization::Pytorch, Positions::All, 18),
+        (Initialization::Keras, Positions::Last, 3),
+    ] {
+        let config = TextLstmConfig { initialization, predict, ..small_lstm() };
+        let tokens = Inputs::Tokens(tokens(3, 6));
+        check(&Architecture::TextLstm(config), tokens, training, [rows, 11]);
     }
 
     for (features, hidden) in [(narrow_vgg(), vec![7]), (VggConfig::small(), vec![64, 8])] {

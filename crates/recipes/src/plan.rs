@@ -1,7 +1,7 @@
 //! A description of a run and its costs, before it begins.
 
 use backend::Precision;
-use models::{Architecture, Layer, training_multiply_adds};
+use models::{Architecture, Layer, losses_of_a_sample, training_multiply_adds};
 use serde::Serialize;
 use training::{TrainError, TrainerConfig};
 
@@ -112,7 +112,7 @@ impl Outline<'_> {
         notes.extend(odd(&self.trainer, batch_size, precision));
         notes.extend(self.trainer.without_validation().into_iter().filter(|_| !self.validates));
         let layers = self.architecture.layers(&self.sample);
-        let losses_of_a_sample = self.architecture.losses_of_a_sample(&self.sample);
+        let losses_of_a_sample = losses_of_a_sample(&layers);
         let (frozen, trained) = layers.split_at(self.frozen.count);
         let parameters =
             |layers: &[Layer]| layers.iter().map(|layer| layer.parameters).sum::<usize>();

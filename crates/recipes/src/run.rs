@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, path::Path};
 use backend::{Backend, Selected, device, precision};
 use burn::module::Module;
 use inference::{Description, model_file};
-use models::weights;
+use models::{losses_of_a_sample, weights};
 use serde::Serialize;
 use training::{
     CheckpointStore, EndStatus, EpochReport, Event, Group, Metrics, Observer, ObserverError, Stop,
@@ -171,8 +171,7 @@ impl Run<'_> {
         sample: &[usize],
     ) -> TrainerConfig {
         self.notes.extend(odd(&config, self.batch_size, precision()));
-        let architecture = &description.architecture;
-        let layers = architecture.layers(sample);
+        let layers = description.architecture.layers(sample);
         let largest_batch = self.batch_size.div_ceil(self.start.group.share().of);
         let memory = Footprint {
             sample,
@@ -192,7 +191,7 @@ impl Run<'_> {
             )
         }));
         let of_sample = self.frozen.training_multiply_adds(&layers);
-        let losses = architecture.losses_of_a_sample(sample) as f64;
+        let losses = losses_of_a_sample(&layers) as f64;
         let mut fingerprints = self.fingerprints.clone();
         if let Some(files) = &mut self.files {
             files.record_fingerprints(fingerprints.clone());
