@@ -96,7 +96,7 @@ mod table;
 
 pub use crate::preprocess::{
     ALWAYS_MISSING, CategoryEncoding, CellError, Column, ColumnKind, Decoder, Dress,
-    IMAGENET_DEVIATION, IMAGENET_MEAN, ImagePreprocessing, ImageShape, LARGEST_SCORE, Resize,
+    IMAGENET_DEVIATION, IMAGENET_MEAN, ImagePreprocessing, ImageShape, LARGEST_SCORE, Odd, Resize,
     TablePreprocessing, Target, TargetKind, Task, TextFeatures, TokenKind, Vocabulary,
     VocabularyError,
 };

@@ -11,7 +11,8 @@ use std::{
 use data::{
     DataError, ImageShape, ImageSource, Resize,
     image_folder::{
-        BadImage, ImageFolderOptions, decode_image, image_files_in, open_image_folder, read_image,
+        BadImage, ImageFolderOptions, decode_image, image_files_in, image_size, open_image_folder,
+        read_image,
     },
     silent,
 };
@@ -88,6 +89,20 @@ fn a_bad_file_is_an_error_that_says_what_to_do() {
     assert_eq!(advice, "save the picture again, as PNG or JPEG");
     let jpeg = golden("wide.jpg");
     check(&jpeg[..jpeg.len() / 2], "is truncated", "copy the file again from where it came");
+}
+
+#[test]
+fn the_size_of_an_image_is_known_from_its_header() {
+    for file in ["wide.jpg", "wide.png", "wide.bmp", "wide.webp"] {
+        assert_eq!(image_size(&golden(file)).unwrap(), [40, 53], "{file}");
+    }
+    assert_eq!(image_size(&png_header(100_000, 90_000)).unwrap(), [90_000, 100_000]);
+    let check = |bytes: &[u8], error: &str| {
+        assert_eq!(image_size(bytes).unwrap_err().to_string(), error);
+    };
+    check(b"no image", "is not an image");
+    check(b"GIF89a", "is an image of the format `gif`, which is not read");
+    assert!(image_size(b"\xff\xd8\xff\xe0\0").is_err());
 }
 
 #[test]

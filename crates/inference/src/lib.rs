@@ -26,11 +26,17 @@
 //!
 //! # In a server
 //!
-//! Several threads may use a model at once (`Arc<Model<_>>`). On a CPU a call uses all cores, so
-//! concurrent calls gain little: gather inputs into one call. A [`Generator`] borrows the model, so one
-//! thread runs it to its end. Open the device with [`backend::device::open`], which finds a missing driver
-//! before it is used and, on a GPU, keeps each thread from having memory of its own; do not call
-//! [`backend::device::prepare_process`], which is for a thread that trains.
+//! - Several threads may use a model at once (`Arc<Model<_>>`). On a CPU a call uses all cores, so concurrent
+//!   calls gain little: gather inputs into one call, or let few threads predict at a time.
+//! - A row whose cells have names, as in JSON, is encoded by [`encode_named`](data::TablePreprocessing::encode_named),
+//!   which also tells what is odd about it.
+//! - `data::image_folder::image_size` tells how large a picture is before it is decoded.
+//! - A [`Generator`] borrows the model, so one thread runs it to its end.
+//! - Memory that a burst of calls took is freed within some thousand further calls. The system's allocator takes
+//!   less of it than `mimalloc`, which suits training, where many threads predict.
+//! - Open the device with [`backend::device::open`], which finds a missing driver before it is used and, on a
+//!   GPU, keeps each thread from having memory of its own; do not call [`backend::device::prepare_process`],
+//!   which is for a thread that trains.
 
 mod description;
 mod error;

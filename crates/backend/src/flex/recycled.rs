@@ -148,7 +148,10 @@ struct FreeList {
     buffers: Vec<Buffer>,
     free_bytes: usize,
     used_bytes: usize,
+    /// The most that was in use at once, which [fades](Self::fade).
     peak_bytes: usize,
+    /// The most since nothing was in use.
+    recent_peak_bytes: usize,
 }
 
 static FREE: Mutex<FreeList> = Mutex::new(FreeList::new());
@@ -160,7 +163,13 @@ fn free() -> MutexGuard<'static, FreeList> {
 
 impl FreeList {
     const fn new() -> Self {
-        Self { buffers: Vec::new(), free_bytes: 0, used_bytes: 0, peak_bytes: 0 }
+        Self {
+            buffers: Vec::new(),
+            free_bytes: 0,
+            used_bytes: 0,
+            peak_bytes: 0,
+            recent_peak_bytes: 0,
+        }
     }
 
     /// The last returned buffer of this size, or none, for the caller to make; either is in use
@@ -170,6 +179,7 @@ impl FreeList {
         let buffer = last.map(|index| self.buffers.remove(index));
         self.free_bytes -= buffer.as_ref().map_or(0, Buffer::capacity);
         self.used_bytes += capacity;
+        self.recent_peak_bytes = self.recent_peak_bytes.max(self.used_bytes);
         self.peak_bytes = self.peak_bytes.max(self.used_bytes);
         self.trim();
         buffer
@@ -179,11 +189,22 @@ impl FreeList {
         self.used_bytes -= buffer.capacity;
         self.free_bytes += buffer.capacity;
         self.buffers.push(buffer);
+        if self.used_bytes == 0 {
+            self.fade();
+        }
         self.trim();
     }
 
+    /// Lets the peak fall a little towards what was needed since nothing was in use last. So a server, of
+    /// which nothing is in use between two requests, keeps the memory of a burst for some thousand of them.
+    fn fade(&mut self) {
+        let faded = self.peak_bytes - self.peak_bytes / 256;
+        self.peak_bytes = faded.max(self.recent_peak_bytes);
+        self.recent_peak_bytes = 0;
+    }
+
     /// Frees the oldest buffers while used and free ones together exceed one and a half times the
-    /// most that was ever in use at once. The half is for sizes that take turns, such as the maps
+    /// most that was in use at once. The half is for sizes that take turns, such as the maps
     /// of a forward and of a backward pass.
     fn trim(&mut self) {
         let limit = self.peak_bytes + self.peak_bytes / 2;
@@ -268,6 +289,23 @@ mod tests {
             assert_eq!(list.free_bytes, list.buffers.iter().map(|b| b.capacity).sum::<usize>());
             assert!(list.free_bytes <= 2 * rounded(bytes) * 3 / 2, "{bytes}");
         }
+    }
+
+    #[test]
+    fn a_burst_is_forgotten() {
+        let mut list = FreeList::new();
+        let burst: Vec<Buffer> = (0..100).map(|_| taken(&mut list, 1 << 16)).collect();
+        burst.into_iter().for_each(|buffer| list.put(buffer));
+        let mut kept_after = |requests| {
+            for _ in 0..requests {
+                let buffer = taken(&mut list, 1 << 16);
+                list.put(buffer);
+            }
+            list.buffers.len()
+        };
+        assert_eq!(kept_after(1), 100);
+        assert!((50..90).contains(&kept_after(200)));
+        assert_eq!(kept_after(2000), 1);
     }
 
     #[test]

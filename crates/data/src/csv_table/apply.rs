@@ -17,10 +17,9 @@ use super::{
     row::Row,
 };
 use crate::{
-    CellError, DataError, Origins, Table, TablePreprocessing, Target, TargetKind, Targets,
+    CellError, DataError, Odd, Origins, Table, TablePreprocessing, Target, TargetKind, Targets,
     count::grouped,
     preprocess::{
-        Odd,
         cell::{self, Cell},
         standardise_target,
     },
@@ -35,11 +34,22 @@ pub struct Rows {
     pub lines: Vec<u64>,
     /// The cells of each row in the columns that were [to be kept](RowReader::keep), as they are written.
     pub kept: Vec<Vec<String>>,
-    /// The rows that cannot be encoded, by the line that each begins in.
-    pub refused: Vec<(u64, DataError)>,
+    /// The rows that cannot be encoded.
+    pub refused: Vec<RefusedRow>,
     /// What the user should know, a line each: what became of a first row that may or may not be a
     /// header, and categories that the training rows do not have.
     pub notes: Vec<String>,
+}
+
+/// A row that cannot be encoded.
+#[derive(Debug)]
+pub struct RefusedRow {
+    /// The line of the file that it begins in, as [`Rows::lines`].
+    pub line: u64,
+    /// Its cells that were [to be kept](RowReader::keep); none where it has no such cells.
+    pub kept: Vec<String>,
+    /// What is wrong with it.
+    pub error: DataError,
 }
 
 impl Rows {
@@ -82,7 +92,8 @@ pub struct RowReader<'a> {
 }
 
 impl<'a> RowReader<'a> {
-    /// Columns are found by name where this and the training file have a header, else by position.
+    /// Columns are found by name where this and the training file have a header, else by position. A file with
+    /// such a header alone has no rows, which a note tells.
     ///
     /// - `name`: what errors call the input
     ///
@@ -95,7 +106,14 @@ impl<'a> RowReader<'a> {
         preprocessing: &'a TablePreprocessing,
     ) -> Result<Self, DataError> {
         let mut reader = CsvReader::new(input, Path::new(name), &preprocessing.missing)?;
-        let layout = Layout::find(&mut reader, preprocessing, None)?;
+        let mut layout = Layout::find(&mut reader, preprocessing, None)?;
+        if reader.is_at_end() {
+            // Nothing tells a header of other names from a row.
+            if layout.by_position {
+                return Err(CsvError::HeaderOnly { path: reader.path().to_owned() }.into());
+            }
+            layout.note = Some(format!("`{name}` has a header and no rows"));
+        }
         read_numbers(&mut reader, &layout, preprocessing);
         let encoder = Encoder::new(preprocessing, layout);
         Ok(Self { reader, encoder, kept: Vec::new(), ended: false, failed: None })
@@ -135,27 +153,35 @@ impl<'a> RowReader<'a> {
         }
         let (mut rows, mut open_quote) = (Rows::default(), None);
         while !self.ended && rows.lines.len() + rows.refused.len() < most {
-            let encoded = self.encoder.encode_next(&mut self.reader, &self.kept);
+            let next = self.reader.next_row();
+            let refused = |line, kept, error| RefusedRow { line, kept, error };
             for line in self.reader.take_blank_rows() {
-                let path = self.reader.path().to_owned();
-                rows.refused.push((line, CsvError::BlankRow { path, line }.into()));
+                let error = CsvError::BlankRow { path: self.reader.path().to_owned(), line };
+                rows.refused.push(refused(line, Vec::new(), error.into()));
             }
-            match encoded {
-                Ok(Some((line, kept))) => {
-                    rows.lines.push(line);
-                    rows.kept.push(kept);
+            match next {
+                Ok(Some(row)) => {
+                    let kept = self.kept.iter().map(|&place| row.written(place).to_owned());
+                    let kept: Vec<String> = kept.collect();
+                    match self.encoder.encode(self.reader.path(), &row) {
+                        Ok(()) => {
+                            rows.lines.push(row.line);
+                            rows.kept.push(kept);
+                        }
+                        Err(error) => rows.refused.push(refused(row.line, kept, error)),
+                    }
                 }
                 Ok(None) => self.ended = true,
                 Err(error) => match error {
-                    DataError::Csv(CsvError::Cell { line, .. } | CsvError::Ragged { line, .. })
+                    DataError::Csv(CsvError::Ragged { line, .. })
                     | DataError::NotUtf8 { line, utf16: false, .. } => {
-                        rows.refused.push((line, error));
+                        rows.refused.push(refused(line, Vec::new(), error));
                     }
                     // In the cell that the quote opens lies what follows.
                     DataError::Csv(
                         CsvError::OpenQuote { line, .. } | CsvError::LeftOpen { line, .. },
                     ) => {
-                        rows.refused.push((line, error));
+                        rows.refused.push(refused(line, Vec::new(), error));
                         (open_quote, self.ended) = (Some(line), true);
                     }
                     // Not before the rows above are told.
@@ -216,6 +242,9 @@ pub(super) fn read_samples(
 ) -> Result<Samples, DataError> {
     let mut reader = CsvReader::open(path, &preprocessing.missing)?;
     let layout = Layout::find(&mut reader, preprocessing, header)?;
+    if reader.is_at_end() {
+        return Err(CsvError::HeaderOnly { path: path.to_owned() }.into());
+    }
     read_numbers(&mut reader, &layout, preprocessing);
     let target = &preprocessing.target;
     let place = layout
@@ -306,18 +335,7 @@ impl<'a> Encoder<'a> {
         Self { preprocessing, layout, places, features, odd, classes, first_target }
     }
 
-    /// Encodes the next row, if there is one, and returns the line that it begins in, and its cells at the
-    /// places to keep.
-    fn encode_next(
-        &mut self,
-        reader: &mut CsvReader,
-        kept: &[usize],
-    ) -> Result<Option<(u64, Vec<String>)>, DataError> {
-        let Some(row) = reader.next_row()? else { return Ok(None) };
-        self.encode(reader.path(), &row)?;
-        Ok(Some((row.line, kept.iter().map(|&place| row.written(place).to_owned()).collect())))
-    }
-
+    /// Encodes a row; the only error is that of a cell.
     fn encode(&mut self, path: &Path, row: &Row) -> Result<(), DataError> {
         let places = self.layout.columns.iter();
         let cells: Vec<&str> =

@@ -71,10 +71,19 @@ pub(super) fn refuse_line_above(reader: &CsvReader, first_row: &[String]) -> Res
     }
 }
 
+/// As [`names_of_any`], of a file that must have rows.
+pub(super) fn names(reader: &mut CsvReader, header: bool) -> Result<Vec<String>, DataError> {
+    let names = names_of_any(reader, header)?;
+    match reader.is_at_end() {
+        true => Err(CsvError::HeaderOnly { path: reader.path().to_owned() }.into()),
+        false => Ok(names),
+    }
+}
+
 /// The names of the columns. `header` says whether the first row is a header, which is then taken.
 ///
 /// A column without a name is named after its index.
-pub(super) fn names(reader: &mut CsvReader, header: bool) -> Result<Vec<String>, DataError> {
+fn names_of_any(reader: &mut CsvReader, header: bool) -> Result<Vec<String>, DataError> {
     if !header {
         return Ok((0..reader.width()).map(unnamed).collect());
     }
@@ -82,9 +91,6 @@ pub(super) fn names(reader: &mut CsvReader, header: bool) -> Result<Vec<String>,
     let first = reader.next_row()?.ok_or(CsvError::Empty { path })?;
     reader.take_blank_rows(); // what stands above a header is no sample
     reader.forget_used_marks(); // nor is a header
-    if reader.is_at_end() {
-        return Err(CsvError::HeaderOnly { path: reader.path().to_owned() }.into());
-    }
     Ok(names_in(&first))
 }
 
@@ -147,7 +153,7 @@ impl KnownColumn {
 
 impl Layout {
     /// Finds the columns, by name where both files have a header, else by position, and takes the
-    /// header.
+    /// header, below which there may be no rows.
     pub(super) fn find(
         reader: &mut CsvReader,
         known: &TablePreprocessing,
@@ -158,7 +164,7 @@ impl Layout {
         let found = || must_be || names_known(reader, known) || text_above_numbers(reader);
         let (is_given, header) = (header.is_some(), header.unwrap_or_else(found));
         let note = note(reader, known, header).filter(|_| !is_given);
-        let names = names(reader, header)?;
+        let names = names_of_any(reader, header)?;
         let layout = if header && known.header {
             check_unique(reader, &names)?;
             Self::by_name(reader, known, &names)?

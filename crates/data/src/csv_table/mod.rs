@@ -40,7 +40,7 @@ use crate::{
 
 pub(crate) use self::error::column_setting;
 pub use self::{
-    apply::{RowReader, Rows, read_rows, read_table},
+    apply::{RefusedRow, RowReader, Rows, read_rows, read_table},
     error::CsvError,
     options::{ColumnOverride, CsvOptions, OnMissingTarget, TargetColumn},
 };

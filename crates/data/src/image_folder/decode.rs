@@ -69,6 +69,19 @@ pub(super) fn read_file(path: &Path) -> Result<Vec<u8>, BadImage> {
     Ok(bytes)
 }
 
+/// The height and width that the header of an image declares.
+pub(super) fn size_of(bytes: &[u8]) -> Result<[u64; 2], BadImage> {
+    let read = || match image::guess_format(bytes) {
+        Ok(ImageFormat::Jpeg) => jpeg::dimensions(bytes),
+        Ok(format @ (ImageFormat::Png | ImageFormat::Bmp | ImageFormat::WebP)) => {
+            ImageReader::with_format(Cursor::new(bytes), format).into_dimensions().map_err(refused)
+        }
+        _ => Err(decode(bytes).err().unwrap_or(BadImage::NotAnImage)),
+    };
+    let (width, height) = contain(read).unwrap_or(Err(BadImage::Panic))?;
+    Ok([height.into(), width.into()])
+}
+
 fn decode(bytes: &[u8]) -> Result<DynamicImage, BadImage> {
     match image::guess_format(bytes) {
         Ok(ImageFormat::Jpeg) => jpeg::decode(bytes),

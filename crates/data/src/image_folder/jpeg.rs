@@ -15,10 +15,22 @@ pub(super) fn decode(jpeg: &[u8]) -> Result<DynamicImage, BadImage> {
     if !has_end(jpeg) {
         return Err(BadImage::Truncated);
     }
-    let longest = usize::from(u16::MAX); // of the format; the area is checked
-    let options = DecoderOptions::default().set_max_width(longest).set_max_height(longest);
-    decode_with(jpeg, options.set_strict_mode(true))
-        .or_else(|_| decode_with(jpeg, options.set_strict_mode(false)))
+    decode_with(jpeg, options().set_strict_mode(true))
+        .or_else(|_| decode_with(jpeg, options().set_strict_mode(false)))
+}
+
+/// The width and height that the header declares.
+pub(super) fn dimensions(jpeg: &[u8]) -> Result<(u32, u32), BadImage> {
+    let mut decoder = JpegDecoder::new_with_options(ZCursor::new(jpeg), options());
+    decoder.decode_headers().map_err(BadImage::decode)?;
+    let (width, height) = decoder.dimensions().unwrap_or_default();
+    Ok((width as u32, height as u32)) // the format has 16 bits for them
+}
+
+/// Without a limit of the decoder's own: the area is checked.
+fn options() -> DecoderOptions {
+    let longest = usize::from(u16::MAX); // of the format
+    DecoderOptions::default().set_max_width(longest).set_max_height(longest)
 }
 
 fn decode_with(jpeg: &[u8], options: DecoderOptions) -> Result<DynamicImage, BadImage> {

@@ -40,7 +40,7 @@ pub(crate) use self::{cache::MANIFEST as CACHE_MANIFEST, resize::write_pixels};
 pub use self::{
     error::{BadImage, ImageFolderError},
     options::{ImageFolderOptions, OnBadImage},
-    source::{ImageFolder, SkippedImage, decode_image, read_image, shared_images},
+    source::{ImageFolder, SkippedImage, decode_image, image_size, read_image, shared_images},
 };
 
 /// The splits of a folder of images.

@@ -8,7 +8,7 @@ use std::{
 use super::{
     BadImage, ImageFolderError, ImageFolderOptions,
     cache::{self, Cache},
-    decode::{decode_pixels, read_pixels},
+    decode::{decode_pixels, read_pixels, size_of},
     pass::{self, Pass, Passed},
 };
 use crate::{
@@ -340,6 +340,9 @@ pub fn read_image(
 
 /// As [`read_image`], of a file's bytes that are in memory.
 ///
+/// A file of half a megabyte may hold 512 MiB of pixels, which is the limit. Of pictures that come from
+/// strangers, ask [`image_size`] first.
+///
 /// # Errors
 ///
 /// Where the bytes are no image that can be decoded.
@@ -371,4 +374,13 @@ pub fn decode_image(
 ) -> Result<(), BadImage> {
     assert_eq!(pixels.len(), shape.bytes(), "the pixels of one image");
     decode_pixels(bytes, shape, resize, pixels)
+}
+
+/// The height and width of an image, without decoding it.
+///
+/// # Errors
+///
+/// Where the bytes do not begin as an image that can be decoded.
+pub fn image_size(bytes: &[u8]) -> Result<[u64; 2], BadImage> {
+    size_of(bytes)
 }

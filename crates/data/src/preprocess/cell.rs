@@ -44,6 +44,9 @@ pub enum CellError {
     /// A number that a 32-bit float cannot hold.
     #[error("column `{column}`: `{text}` is too large for a 32-bit float")]
     TooLarge { column: String, text: String },
+    /// A row that lacks a cell.
+    #[error("the row has no column `{column}`, which the model was trained on")]
+    NoColumn { column: String },
     /// A row of the wrong length.
     #[error("the row has {}, the model was trained on {expected}", counted(cells, "cell"))]
     Count { cells: usize, expected: usize },
@@ -65,6 +68,9 @@ impl CellError {
             }
             Self::NotFinite { .. } => "leave the cell empty if its value is missing".into(),
             Self::TooLarge { .. } => "give the column another unit, or correct the number".into(),
+            Self::NoColumn { .. } => {
+                "name the columns as in the training file; an empty cell is a missing value".into()
+            }
             Self::Count { .. } => {
                 "give one cell for each column of the training file, the target left out".into()
             }

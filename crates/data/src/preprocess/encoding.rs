@@ -15,10 +15,10 @@ pub(crate) const FAR: f32 = 100.0;
 
 /// What is odd about a cell, beside those of the training split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Odd {
+pub enum Odd {
     /// Its category is not among theirs.
     Unseen,
-    /// Its number is more than [`FAR`] deviations from their mean.
+    /// Its number is more than 100 deviations from their mean.
     Far,
     /// None of its words is in the vocabulary.
     Unread,
@@ -34,13 +34,70 @@ impl TablePreprocessing {
     ///
     /// Where a cell is not what its column holds, or there are more or fewer; `out` is what it was before.
     pub fn encode(&self, cells: &[&str], out: &mut Vec<f32>) -> Result<(), CellError> {
+        self.encode_written(cells, out).map(|_| ())
+    }
+
+    /// As [`encode`](Self::encode), of cells that are found by name, such as those of a request to a server.
+    /// Returns the columns whose cells are odd beside those of the training split: what the model makes of
+    /// such a row may mean little.
+    ///
+    /// - `cell`: the cell of the column of this name, empty where its value is missing; none where there is no
+    ///   such column, which only one that is dropped may lack
+    ///
+    /// # Errors
+    ///
+    /// As [`encode`](Self::encode), and [`CellError::NoColumn`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::collections::HashMap;
+    /// use data::{CellError, Odd, TablePreprocessing};
+    ///
+    /// # let table: TablePreprocessing = serde_json::from_value(serde_json::json!({
+    /// #     "header": true,
+    /// #     "columns": [{"name": "age", "kind": "numeric", "mean": 30.0, "deviation": 10.0}],
+    /// #     "target": {"name": "y", "index": 1, "kind": "regression", "mean": 0.0, "deviation": 1.0}
+    /// # }))?;
+    /// let request = HashMap::from([("age", "1e9")]);
+    /// let mut features = Vec::new();
+    /// let odd = table.encode_named(|name| request.get(name).copied(), &mut features)?;
+    /// assert_eq!(odd, [("age", Odd::Far)]);
+    /// let error = table.encode_named(|_| None, &mut features).unwrap_err();
+    /// assert_eq!(error, CellError::NoColumn { column: "age".to_owned() });
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn encode_named<'cell>(
+        &self,
+        cell: impl Fn(&str) -> Option<&'cell str>,
+        out: &mut Vec<f32>,
+    ) -> Result<Vec<(&str, Odd)>, CellError> {
+        let cell = |column: &Column| match (cell(&column.name), &column.kind) {
+            (Some(cell), _) => Ok(cell),
+            (None, ColumnKind::Dropped { .. }) => Ok(""),
+            (None, _) => Err(CellError::NoColumn { column: column.name.clone() }),
+        };
+        let cells = self.columns.iter().map(cell).collect::<Result<Vec<_>, _>>()?;
+        let odd = self.encode_written(&cells, out)?.into_iter();
+        Ok(odd.map(|(place, odd)| (self.columns[place].name.as_str(), odd)).collect())
+    }
+
+    /// Encodes cells as they are written, marks of missing values included, and returns the places of those
+    /// that are odd.
+    fn encode_written(
+        &self,
+        cells: &[&str],
+        out: &mut Vec<f32>,
+    ) -> Result<Vec<(usize, Odd)>, CellError> {
         let marks: Vec<Mark> = self.missing.iter().map(|text| Mark::new(text)).collect();
         let is_mark = |text: &str| marks.iter().any(|mark| mark.is_in(text.trim()));
         let cells: Vec<&str> =
             cells.iter().map(|text| if is_mark(text) { "" } else { text }).collect();
         let place =
             |at: usize, name: &str| cell::find(name, |name| self.columns[at].place_of(name));
-        self.encode_telling(&cells, out, place, |_, _| {})
+        let mut odd_cells = Vec::new();
+        self.encode_telling(&cells, out, place, |place, odd| odd_cells.push((place, odd)))?;
+        Ok(odd_cells)
     }
 
     /// As [`encode`](Self::encode); `find` returns the place of a category among those of a column, and

@@ -11,12 +11,12 @@ mod vocabulary;
 pub(crate) mod words;
 
 #[cfg(feature = "sources")]
-pub(crate) use self::encoding::{FAR, Odd, standardise, standardise_target};
+pub(crate) use self::encoding::{FAR, standardise, standardise_target};
 pub use self::{
     cell::{ALWAYS_MISSING, CellError},
     decoder::Decoder,
     dress::Dress,
-    encoding::LARGEST_SCORE,
+    encoding::{LARGEST_SCORE, Odd},
     image::{IMAGENET_DEVIATION, IMAGENET_MEAN, ImagePreprocessing, ImageShape, Resize},
     table::{
         CategoryEncoding, Column, ColumnKind, TablePreprocessing, Target, TargetKind, Task,

@@ -145,7 +145,7 @@ fn each_column_tells_how_its_numbers_are_written() {
     assert_eq!(encoded("2.125;3,5;4.021\n", &splits), row[..3]);
     assert_eq!(encoded("2,1250;3,5;4,0210\n", &splits), row[..3]);
     let rows = read_rows(&b"2,125;3,5;4,0210\n"[..], "b.csv", &splits.preprocessing).unwrap();
-    let error = rows.refused[0].1.to_string();
+    let error = rows.refused[0].error.to_string();
     assert_eq!(error, "b.csv:1: column `version`: `2,125` is not a number");
 
     let (splits, _) =

@@ -13,7 +13,7 @@ fn priced() -> String {
 /// The only refused row, and what to do about it.
 fn refusal(text: &str, splits: &TableSplits) -> (String, String) {
     let rows = read_rows(text.as_bytes(), "b.csv", &splits.preprocessing).expect("a table");
-    let [(_, error)] = &rows.refused[..] else { panic!("{:?}", rows.refused) };
+    let [RefusedRow { error, .. }] = &rows.refused[..] else { panic!("{:?}", rows.refused) };
     (error.to_string(), error.help().expect("each has a help"))
 }
 

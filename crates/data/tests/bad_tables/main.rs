@@ -19,8 +19,8 @@ use std::{fs, path::Path};
 use data::{
     CategoryEncoding, ColumnKind, DataError, TableSplits, Task,
     csv_table::{
-        ColumnOverride, CsvOptions, OnMissingTarget, RowReader, TargetColumn, read_csv, read_rows,
-        read_table,
+        ColumnOverride, CsvOptions, OnMissingTarget, RefusedRow, RowReader, TargetColumn, read_csv,
+        read_rows, read_table,
     },
 };
 use folders::{folder, refused};
@@ -397,10 +397,26 @@ fn rows_to_predict_that_are_wrong() {
         assert_eq!(error.to_string(), expected);
     };
     check("", "`stdin` is empty");
-    check("x,word\n", "`stdin` has a header and no rows");
     check("x,words\n1,u\n", "`stdin` has no column `word`");
     check("1,u,0,9\n", "`stdin` has 4 columns, the training file has 3");
     check("1,u\n1,\0\n", "stdin:2: the text has a zero byte");
+}
+
+#[test]
+fn a_header_alone_has_no_rows_to_predict() {
+    let text = rows_and("1,u,0");
+    let (_folder, result) = read(&[("a.csv", text.as_bytes())], |_, _| {});
+    let preprocessing = result.unwrap().preprocessing;
+    let rows = read_rows(&b"word,x,more\n"[..], "stdin", &preprocessing).unwrap();
+    assert!(rows.is_empty() && rows.refused.is_empty(), "{rows:?}");
+    assert_eq!(rows.notes, ["`stdin` has a header and no rows"]);
+    let lacking = read_rows(&b"word,more\n"[..], "stdin", &preprocessing).unwrap_err();
+    assert_eq!(lacking.to_string(), "`stdin` has no column `x`");
+
+    // Without names a header may be a row whose texts are new.
+    let without = data::TablePreprocessing { header: false, ..preprocessing };
+    let rows = read_rows(&b"1,new\n"[..], "stdin", &without).unwrap();
+    assert_eq!(rows.lines, [1]);
 }
 
 #[test]
@@ -412,7 +428,7 @@ fn a_wrong_row_to_predict_costs_itself_alone() {
     assert_eq!((&rows.lines[..], rows.features.len()), (&[2, 6, 10][..], 3 * 3));
     assert_eq!(rows.features[..3], rows.features[3..6]);
     let refused: Vec<(u64, String)> =
-        rows.refused.iter().map(|(line, error)| (*line, error.to_string())).collect();
+        rows.refused.iter().map(|row| (row.line, row.error.to_string())).collect();
     let expected = [
         (3, "stdin:3: column `x`: `x` is not a number"),
         (4, "stdin:4: the row has 1 cell, the first has 2"),
@@ -421,7 +437,7 @@ fn a_wrong_row_to_predict_costs_itself_alone() {
         (9, "stdin:9: the text is not UTF-8"),
     ];
     assert_eq!(refused, expected.map(|(line, error)| (line, error.to_owned())));
-    let help = rows.refused[0].1.help().unwrap();
+    let help = rows.refused[0].error.help().unwrap();
     assert!(!help.contains("data."), "there are no settings where rows are predicted: {help}");
 }
 

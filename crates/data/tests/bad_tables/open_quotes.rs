@@ -15,7 +15,9 @@ fn a_quote_that_is_left_open_costs_no_row_before_it() {
     ] {
         let text = format!("x,word\n1,u\n2,v\n{last}");
         let rows = read_rows(text.as_bytes(), "stdin", &preprocessing).unwrap();
-        let [(line, error)] = &rows.refused[..] else { panic!("{:?}", rows.refused) };
+        let [RefusedRow { line, error, .. }] = &rows.refused[..] else {
+            panic!("{:?}", rows.refused)
+        };
         assert_eq!((&rows.lines[..], *line), (&[2, 3][..], 4), "{text}");
         assert!(error.to_string().starts_with(&format!("stdin:4: {told}")), "{error}");
         assert!(rows.notes.concat().contains("the rows below line 4 are lost"), "{:?}", rows.notes);

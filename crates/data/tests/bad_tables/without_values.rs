@@ -9,9 +9,9 @@ fn a_row_without_values_to_predict_is_reported() {
         let preprocessing = result.unwrap().preprocessing;
         for text in [text.to_owned(), text.replace('\n', "\r\n")] {
             let rows = read_rows(text.as_bytes(), "stdin", &preprocessing).unwrap();
-            let found: Vec<u64> = rows.refused.iter().map(|(line, _)| *line).collect();
+            let found: Vec<u64> = rows.refused.iter().map(|row| row.line).collect();
             assert_eq!((&rows.lines[..], &found[..]), (lines, refused), "{text:?}");
-            let (line, error) = &rows.refused[0];
+            let RefusedRow { line, error, .. } = &rows.refused[0];
             assert_eq!(error.to_string(), format!("stdin:{line}: the row has no values"));
             assert!(error.help().is_some());
         }
@@ -29,7 +29,7 @@ fn a_row_without_values_above_one_that_is_no_text_is_reported() {
     let (_folder, result) = read(&[("a.csv", rows_and("1,u,0").as_bytes())], |_, _| {});
     let text = b"x,word\n1,u\n,\n1,\xe9\n2,v\n,\n\xe9,u\n";
     let rows = read_rows(&text[..], "stdin", &result.unwrap().preprocessing).unwrap();
-    let refused: Vec<u64> = rows.refused.iter().map(|(line, _)| *line).collect();
+    let refused: Vec<u64> = rows.refused.iter().map(|row| row.line).collect();
     assert_eq!((rows.lines, refused), (vec![2, 5], vec![3, 4, 6, 7]));
 }
 

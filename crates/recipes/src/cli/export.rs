@@ -9,7 +9,7 @@ use serde::Serialize;
 use store::{NumberType, TensorFile, sha256_hex};
 
 use super::{
-    model::model_of,
+    model::model_at,
     output::{Output, refuse_output, write_output},
 };
 use crate::{
@@ -19,8 +19,8 @@ use crate::{
 
 #[derive(Debug, clap::Args)]
 pub(super) struct ExportArguments {
-    /// The run directory
-    #[arg(value_hint = ValueHint::DirPath)]
+    /// The run directory, or a `model.safetensors`
+    #[arg(value_hint = ValueHint::AnyPath)]
     run: PathBuf,
     /// File format
     #[arg(long, value_enum)]
@@ -78,13 +78,13 @@ struct Exported {
 }
 
 pub(super) fn run(arguments: &ExportArguments, output: &Output) -> Result<(), Failure> {
-    let model = model_of(&arguments.run)?;
+    let model = model_at(&arguments.run)?;
     let [(safetensors, _), (onnx, _)] = EXPORTS;
     let (default, format, ending) = match arguments.format {
         Format::Safetensors => (safetensors, "safetensors", "safetensors"),
         Format::Onnx => (onnx, "ONNX", "onnx"),
     };
-    let file = arguments.output.clone().unwrap_or_else(|| arguments.run.join(default));
+    let file = arguments.output.clone().unwrap_or_else(|| model.with_file_name(default));
     refuse_files_of_runs(&file)?;
     refuse_output(&file, "--output", format, &[ending], arguments.force)?;
     let numbers = arguments.precision.numbers();

@@ -12,15 +12,15 @@ use serde::Serialize;
 
 use super::{
     arguments::at_least,
-    model::model_of,
+    model::model_at,
     output::{Output, print, print_note},
 };
 use crate::{Failure, console::printable};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct GenerateArguments {
-    /// The run directory
-    #[arg(value_hint = ValueHint::DirPath)]
+    /// The run directory, or a `model.safetensors`
+    #[arg(value_hint = ValueHint::AnyPath)]
     run: PathBuf,
     /// The text to continue
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
@@ -54,7 +54,7 @@ struct Generated<'a> {
 pub(super) fn run(arguments: &GenerateArguments, output: &Output) -> Result<(), Failure> {
     let sampling = arguments.sampling();
     sampling.check()?;
-    let path = model_of(&arguments.run)?;
+    let path = model_at(&arguments.run)?;
     let (device, _) = device::open()?;
     let model = Model::<Selected>::read(&path, &device)?;
     if let Some(note) = model.note_on_prompt(&arguments.prompt)? {

@@ -15,6 +15,11 @@ use crate::{
     shell::command,
 };
 
+/// As [`model_of`], of what is a run or a model file itself.
+pub(super) fn model_at(path: &Path) -> Result<PathBuf, Failure> {
+    if path.is_file() { Ok(path.to_owned()) } else { model_of(path) }
+}
+
 /// The model file of a run; notes where the run is not finished.
 pub(super) fn model_of(run: &Path) -> Result<PathBuf, Failure> {
     let path = run.join(MODEL);

@@ -107,9 +107,16 @@ impl<'a> Printer<'a> {
         if self.lines.len() < BUFFERED_BYTES { Ok(()) } else { self.flush() }
     }
 
-    /// Reports on stderr, and in JSON, that an input has no prediction. In CSV its cells are empty, so
-    /// that there is a row for each input. What to do is told once for several inputs in a row.
-    pub(super) fn refuse(&mut self, input: String, mut failure: Failure) -> Result<(), Failure> {
+    /// Reports on stderr, and in JSON, that an input has no prediction. In CSV the cells of the prediction are
+    /// empty, so that there is a row for each input. What to do is told once for several inputs in a row.
+    ///
+    /// - `kept`: as in [`print`](Self::print), or none
+    pub(super) fn refuse(
+        &mut self,
+        input: String,
+        kept: Vec<String>,
+        mut failure: Failure,
+    ) -> Result<(), Failure> {
         self.flush()?; // to keep the order on a terminal
         let refused = Refused { input, error: failure.to_string() };
         for problem in &mut failure.problems {
@@ -120,11 +127,19 @@ impl<'a> Printer<'a> {
         }
         output::print_failure(&failure);
         if self.printed.csv {
-            self.print_row(refused.input, Vec::new());
+            self.print_row(refused.input, kept);
         } else {
             self.lines += &self.output.formatted(&refused, |_| String::new());
         }
         Ok(())
+    }
+
+    /// Prints what is left, and the header of a CSV without rows.
+    pub(super) fn finish(&mut self) -> Result<(), Failure> {
+        if self.printed.csv {
+            self.print_header();
+        }
+        self.flush()
     }
 
     pub(super) fn flush(&mut self) -> Result<(), Failure> {
@@ -133,13 +148,16 @@ impl<'a> Printer<'a> {
 
     /// Prints a row, and the header before the first; cells that it lacks are empty.
     fn print_row(&mut self, input: String, mut cells: Vec<String>) {
-        let line = |first: String, others: &[String]| row(&[&[first][..], others].concat());
-        let keep = self.printed.keep;
+        self.print_header();
+        cells.resize(self.printed.keep.len() + self.columns.len(), String::new());
+        self.lines += &row(&[&[input][..], &cells].concat());
+    }
+
+    /// Prints the header once.
+    fn print_header(&mut self) {
         if !std::mem::replace(&mut self.headed, true) {
-            self.lines += &line(INPUT.to_owned(), &[keep, &self.columns].concat());
+            self.lines += &row(&[&[INPUT.to_owned()], self.printed.keep, &self.columns].concat());
         }
-        cells.resize(keep.len() + self.columns.len(), String::new());
-        self.lines += &line(input, &cells);
     }
 }
 

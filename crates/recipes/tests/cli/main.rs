@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stderr)] // A failure here is a failed test, and skips are told.
 
+mod arrays;
 mod browser;
 mod commands;
 mod eval;

@@ -12,7 +12,7 @@ use backend::{Selected, device};
 use clap::ValueHint;
 use data::{
     DataError, ImagePreprocessing, TablePreprocessing, TargetKind,
-    csv_table::RowReader,
+    csv_table::{RefusedRow, RowReader},
     image_folder::{BadImage, ImageFolderError, decode_image, image_files_in, read_image},
     npy::{is_npy, read_npy_rows},
 };
@@ -21,7 +21,7 @@ use rayon::prelude::*;
 
 use super::{
     arguments::at_least,
-    model::model_of,
+    model::model_at,
     output::{self, Output},
     printer::{Printed, Printer, refuse_csv_and_json},
 };
@@ -29,8 +29,8 @@ use crate::{ExitCode, Failure};
 
 #[derive(Debug, clap::Args)]
 pub(super) struct PredictArguments {
-    /// The run directory
-    #[arg(value_hint = ValueHint::DirPath)]
+    /// The run directory, or a `model.safetensors`
+    #[arg(value_hint = ValueHint::AnyPath)]
     run: PathBuf,
     /// CSV files, `.npy` files of rows, images or folders of them, texts or folders of them if the model
     /// was trained on files of texts, or `-` for what is on standard input
@@ -61,7 +61,7 @@ pub(super) fn run(arguments: &PredictArguments, output: &Output) -> Result<(), F
     refuse_csv_and_json(csv, output)?;
     let unless_told = if output.json || probabilities { usize::MAX } else { 1 };
     let top = top.map_or(unless_told, |top| top as usize);
-    let path = model_of(&arguments.run)?;
+    let path = model_at(&arguments.run)?;
     let (device, _) = device::open()?;
     let model = Model::<Selected>::read(&path, &device)?;
     let value = match model.description().table().map(|table| &table.target.kind) {
@@ -110,13 +110,13 @@ fn predict_rows(
         refused |= match predicted {
             // The next table may be one.
             Err(failure) if failure.exit_code == ExitCode::UserData => {
-                printer.refuse(name(input), failure)?;
+                printer.refuse(name(input), Vec::new(), failure)?;
                 true
             }
             ended => ended?,
         };
     }
-    printer.flush()?;
+    printer.finish()?;
     end(refused)
 }
 
@@ -136,11 +136,13 @@ fn predict_table(
         }
         let rows = read_npy_rows(input, preprocessing)?;
         let name = |row: usize| format!("{}[{row}]", input.display());
-        let refused = !rows.refused.is_empty();
         rows.notes.iter().for_each(|note| output::print_note(note));
         let places = rows.rows.into_iter().map(|row| (row, Vec::new())).collect();
-        print_rows(model, &rows.features, places, rows.refused, name, printer)?;
-        return Ok(refused);
+        let refused: Vec<_> =
+            rows.refused.into_iter().map(|(row, error)| (row, Vec::new(), error)).collect();
+        let any_refused = !refused.is_empty();
+        print_rows(model, &rows.features, places, refused, name, printer)?;
+        return Ok(any_refused);
     }
     let mut refused = false;
     let (name, reader) = open(input)?;
@@ -154,7 +156,9 @@ fn predict_table(
         let name = |line: u64| format!("{name}:{line}");
         rows.notes.iter().for_each(|note| output::print_note(note));
         let places = rows.lines.into_iter().zip(rows.kept).collect();
-        print_rows(model, &rows.features, places, rows.refused, name, printer)?;
+        let refused_row = |RefusedRow { line, kept, error }| (line, kept, error);
+        let refused_rows = rows.refused.into_iter().map(refused_row).collect();
+        print_rows(model, &rows.features, places, refused_rows, name, printer)?;
     }
     Ok(refused)
 }
@@ -163,25 +167,26 @@ fn predict_table(
 ///
 /// - `features`: of the rows that can be predicted, `[rows, width]`
 /// - `places`: of these rows, each with its cells that are kept
+/// - `refused`: the places of others, with their cells that are kept, and what is wrong with them
 /// - `name`: what the row at a place is called
 fn print_rows<P: Ord + Copy>(
     model: &Model<Selected>,
     features: &[f32],
     places: Vec<(P, Vec<String>)>,
-    refused: Vec<(P, DataError)>,
+    refused: Vec<(P, Vec<String>, DataError)>,
     name: impl Fn(P) -> String,
     printer: &mut Printer<'_>,
 ) -> Result<(), Failure> {
     let mut refused = refused.into_iter().peekable();
     let predictions = model.predict_rows(features)?;
     for ((place, kept), prediction) in places.into_iter().zip(&predictions) {
-        while let Some((before, error)) = refused.next_if(|&(other, _)| other < place) {
-            printer.refuse(name(before), error.into())?;
+        while let Some((before, kept, error)) = refused.next_if(|&(other, ..)| other < place) {
+            printer.refuse(name(before), kept, error.into())?;
         }
         printer.print(name(place), kept, prediction)?;
     }
-    for (place, error) in refused {
-        printer.refuse(name(place), error.into())?;
+    for (place, kept, error) in refused {
+        printer.refuse(name(place), kept, error.into())?;
     }
     printer.flush()
 }
@@ -218,7 +223,7 @@ fn predict_images(
             match read {
                 Ok(()) => printer.print(input, Vec::new(), prediction)?,
                 Err(failure) => {
-                    printer.refuse(input, failure)?;
+                    printer.refuse(input, Vec::new(), failure)?;
                     refused = true;
                 }
             }

@@ -75,7 +75,7 @@ pub(super) fn predict_files(
                 Ok(text) => texts.push((name(file), text)),
                 Err(error) => {
                     print(model, std::mem::take(&mut texts), printer)?; // in the order of the files
-                    printer.refuse(name(file), error.into())?;
+                    printer.refuse(name(file), Vec::new(), error.into())?;
                     refused = true;
                 }
             }
