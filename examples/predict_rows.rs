@@ -41,7 +41,7 @@ fn predict(model: &str, rows: &str) -> anyhow::Result<Vec<String>> {
         }
     };
     let predicted = rows.lines.iter().zip(model.predict_rows(&rows.features)?).map(told);
-    let refused = rows.refused.iter().map(|(line, error)| format!("line {line}: {error}"));
+    let refused = rows.refused.iter().map(|row| format!("line {}: {}", row.line, row.error));
     let notes = rows.notes.iter().map(|note| format!("note: {note}"));
     Ok(predicted.chain(refused).chain(notes).collect())
 }
