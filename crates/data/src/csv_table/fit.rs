@@ -8,7 +8,6 @@ use super::{
     records::{Cells, MISSING, Records},
     schema::{Kind, Schema},
     summary::Worn,
-    target::TargetPlan,
 };
 use crate::{
     CategoryEncoding, Column, ColumnKind, DataError, Dress, Moments, Origins, Table,
@@ -39,11 +38,8 @@ pub(super) fn fit(
         let point = point.filter(|_| is_read);
         Column { name: column.name.clone(), kind, dress: dress(&column.worn, point) }
     });
-    let kind = match (&schema.target.kind, &records.target) {
-        (TargetPlan::Binary(classes), _) => TargetKind::Binary { classes: classes.clone() },
-        (TargetPlan::Multiclass(classes), _) => TargetKind::Multiclass { classes: classes.clone() },
-        (TargetPlan::Regression, cells) => table::regression(&moments(cells, rows)),
-    };
+    let regression = || table::regression(&moments(&records.target, rows));
+    let kind = schema.target.kind.clone().unwrap_or_else(regression);
     let dress = dress(&schema.target.worn, schema.notations.point(target));
     TablePreprocessing {
         header: schema.header,

@@ -6,7 +6,7 @@ use super::{
     reader::left_out_note,
     schema::{ColumnSchema, Schema},
     summary::{Place, Worn},
-    target::{TargetPlan, TargetSchema},
+    target::TargetSchema,
 };
 use crate::{
     Column, ColumnKind, HoldOut, TablePreprocessing,
@@ -46,12 +46,12 @@ pub(super) fn notes(
     notes.extend(columns().flat_map(|(seen, learnt)| column_notes(seen, learnt, each)));
     let TargetSchema { name, worn, grouped, respelled, extremes, .. } = &schema.target;
     match schema.target.kind {
-        TargetPlan::Regression => {
+        None => {
             notes.extend(notes_on_numbers(name, worn, grouped));
             let remedy = "correct it, or leave its row out";
             notes.extend(note_on_outliers("target", name, extremes, remedy));
         }
-        TargetPlan::Binary(_) | TargetPlan::Multiclass(_) => {
+        Some(_) => {
             notes.extend(respelled.as_ref().map(|[text, class]| {
                 format!(
                     "target `{name}`: `{text}` is read as the class `{class}`, which other rows write \

@@ -10,7 +10,7 @@ use super::{
     reader::CsvReader,
     schema::{ColumnSchema, Kind, Schema},
     summary::Worn,
-    target::{TargetPlan, TargetSchema},
+    target::TargetSchema,
 };
 use crate::{
     CellError, DataError, Dress,
@@ -122,9 +122,8 @@ impl<'a> Filling<'a> {
 
     fn target(target: &'a TargetSchema) -> Self {
         match &target.kind {
-            TargetPlan::Binary(classes) => Self::codes(&target.name, classes),
-            TargetPlan::Multiclass(classes) => Self::codes(&target.name, classes),
-            TargetPlan::Regression => Self::numbers(&target.name, target.worn.as_ref()),
+            Some(kind) => Self::codes(&target.name, kind.classes()),
+            None => Self::numbers(&target.name, target.worn.as_ref()),
         }
     }
 

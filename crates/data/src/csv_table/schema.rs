@@ -10,7 +10,7 @@ use super::{
     reader::CsvReader,
     row::Row,
     summary::{Place, Summary, Worn},
-    target::{self, TargetPlan, TargetSchema},
+    target::{self, TargetSchema},
 };
 use crate::{
     CategoryEncoding, CellError, DataError, csv_table::column_setting, preprocess::cell::Cell,
@@ -112,7 +112,7 @@ pub(super) fn infer(options: &CsvOptions) -> Result<Schema, DataError> {
     }
     let kind = target::plan(options, &name, &summary, reader.first_line())?;
     let target = TargetSchema {
-        worn: summary.worn().filter(|_| kind == TargetPlan::Regression).cloned(),
+        worn: summary.worn().filter(|_| kind.is_none()).cloned(),
         kind,
         may_be_classes: as_read.is_whole() && as_read.may_be_classes(),
         grouped: as_read.grouped().filter(|_| reader.may_have_decimal_commas()).cloned(),

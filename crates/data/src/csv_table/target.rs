@@ -13,7 +13,7 @@ use super::{
     summary::{Place, Summary, Worn},
 };
 use crate::{
-    CellError, DataError, Task,
+    CellError, DataError, TargetKind, Task,
     preprocess::{
         cell::{self, Cell},
         dress::is_dressed,
@@ -25,7 +25,8 @@ use crate::{
 pub(super) struct TargetSchema {
     pub(super) name: String,
     pub(super) index: usize,
-    pub(super) kind: TargetPlan,
+    /// `None` for a regression, whose moments are those of the rows to train on.
+    pub(super) kind: Option<TargetKind>,
     /// Whether its values are whole numbers that recur.
     pub(super) may_be_classes: bool,
     /// As those of a column.
@@ -34,14 +35,6 @@ pub(super) struct TargetSchema {
     /// As [`Summary::respelled`].
     pub(super) respelled: Option<[String; 2]>,
     pub(super) extremes: Extremes,
-}
-
-/// What to predict.
-#[derive(Debug, PartialEq)]
-pub(super) enum TargetPlan {
-    Binary([String; 2]),
-    Multiclass(Vec<String>),
-    Regression,
 }
 
 /// Whether the target is given by a name that the first row has.
@@ -117,13 +110,13 @@ fn place(index: i64, columns: usize) -> Option<usize> {
 }
 
 /// What to predict: what the user says, else classes if the target is text, two values or few whole
-/// numbers. Classes keep the dress of their numbers.
+/// numbers; `None` for a regression. Classes keep the dress of their numbers.
 pub(super) fn plan(
     options: &CsvOptions,
     target: &str,
     written: &Summary,
     first_line: u64,
-) -> Result<TargetPlan, DataError> {
+) -> Result<Option<TargetKind>, DataError> {
     let (path, target) = (options.path.clone(), target.to_owned());
     let summary = written.as_read();
     refuse_stray_cells(options, &target, summary, first_line)?;
@@ -149,7 +142,7 @@ pub(super) fn plan(
         return Err(CsvError::UniqueTarget { path, target, classes, rows }.into());
     }
     if options.task == Some(Task::Regression) || options.task.is_none() && !is_class {
-        return Ok(TargetPlan::Regression);
+        return Ok(None);
     }
     let classes = classes.ok_or_else(|| CsvError::TooManyCategories {
         path: path.clone(),
@@ -157,14 +150,9 @@ pub(super) fn plan(
         limit: summary.most_values(),
         is_target: true,
     })?;
-    match (options.task, <[String; 2]>::try_from(classes)) {
-        (Some(Task::Multiclass), Ok(two)) => Ok(TargetPlan::Multiclass(two.into())),
-        (_, Ok(two)) => Ok(TargetPlan::Binary(two)),
-        (Some(Task::Binary), Err(classes)) => {
-            Err(DataError::NotBinary { path, target, classes: classes.len() })
-        }
-        (_, Err(classes)) => Ok(TargetPlan::Multiclass(classes)),
-    }
+    TargetKind::of_classes(classes, options.task)
+        .map(Some)
+        .map_err(|classes| DataError::NotBinary { path, target, classes })
 }
 
 /// Refuses a target with a few cells that are unlike the others, or that are not what the user says.
@@ -211,7 +199,7 @@ fn refuse_stray_cells(
 mod tests {
     use super::*;
 
-    fn planned(cells: &[&str], task: Option<Task>) -> Result<TargetPlan, String> {
+    fn planned(cells: &[&str], task: Option<Task>) -> Result<Option<TargetKind>, String> {
         let mut summary = Summary::default();
         for (index, cell) in cells.iter().enumerate() {
             summary.add(index as u64 + 1, cell);
@@ -221,31 +209,36 @@ mod tests {
         plan(&options, "y", &summary, 0).map_err(|error| error.to_string())
     }
 
-    fn names<const N: usize>(names: [&str; N]) -> [String; N] {
-        names.map(str::to_owned)
+    fn binary(classes: [&str; 2]) -> Option<TargetKind> {
+        Some(TargetKind::Binary { classes: classes.map(str::to_owned) })
+    }
+
+    fn multiclass<C: ToString>(classes: &[C]) -> Option<TargetKind> {
+        let classes = classes.iter().map(C::to_string).collect();
+        Some(TargetKind::Multiclass { classes })
     }
 
     #[test]
     fn the_target_tells_its_task() {
         let check = |cells: &[&str], expected| assert_eq!(planned(cells, None), Ok(expected));
-        check(&["b", "a", "b"], TargetPlan::Binary(names(["a", "b"])));
-        check(&["0.5", "1.5"], TargetPlan::Binary(names(["0.5", "1.5"])));
-        check(&["1", "01", "0.0"], TargetPlan::Binary(names(["0", "1"])));
-        check(&["10", "9", "3", "9"], TargetPlan::Multiclass(names(["3", "9", "10"]).into()));
-        check(&["10", "9", "3"], TargetPlan::Regression);
-        check(&["0.5", "1", "2"], TargetPlan::Regression);
-        check(&["50%", "100%", "50%"], TargetPlan::Binary(names(["100%", "50%"])));
-        check(&["0-10%", "10-20%"], TargetPlan::Binary(names(["0-10%", "10-20%"])));
-        check(&["$1", "$3", "2", "2"], TargetPlan::Multiclass(names(["2", "$1", "$3"]).into()));
-        check(&["$1,000.50", "$3", "2"], TargetPlan::Regression);
+        check(&["b", "a", "b"], binary(["a", "b"]));
+        check(&["0.5", "1.5"], binary(["0.5", "1.5"]));
+        check(&["1", "01", "0.0"], binary(["0", "1"]));
+        check(&["10", "9", "3", "9"], multiclass(&["3", "9", "10"]));
+        check(&["10", "9", "3"], None);
+        check(&["0.5", "1", "2"], None);
+        check(&["50%", "100%", "50%"], binary(["100%", "50%"]));
+        check(&["0-10%", "10-20%"], binary(["0-10%", "10-20%"]));
+        check(&["$1", "$3", "2", "2"], multiclass(&["2", "$1", "$3"]));
+        check(&["$1,000.50", "$3", "2"], None);
         let range = |count: usize| (0..count).map(|i| i.to_string()).collect::<Vec<_>>();
         let cells = |numbers: &[String]| {
             planned(&numbers.iter().map(String::as_str).collect::<Vec<_>>(), None)
         };
         let twice = |count| [range(count), range(count)].concat();
-        assert_eq!(cells(&twice(20)), Ok(TargetPlan::Multiclass(range(20))));
-        assert_eq!(cells(&twice(21)), Ok(TargetPlan::Regression));
-        assert_eq!(cells(&range(2000)), Ok(TargetPlan::Regression));
+        assert_eq!(cells(&twice(20)), Ok(multiclass(&range(20))));
+        assert_eq!(cells(&twice(21)), Ok(None));
+        assert_eq!(cells(&range(2000)), Ok(None));
     }
 
     #[test]
@@ -253,13 +246,9 @@ mod tests {
         let check = |cells: &[&str], task, expected| {
             assert_eq!(planned(cells, Some(task)), Ok(expected));
         };
-        check(&["0", "1"], Task::Regression, TargetPlan::Regression);
-        check(&["0", "1"], Task::Multiclass, TargetPlan::Multiclass(names(["0", "1"]).into()));
-        check(
-            &["0.5", "1", "2"],
-            Task::Multiclass,
-            TargetPlan::Multiclass(names(["0.5", "1", "2"]).into()),
-        );
+        check(&["0", "1"], Task::Regression, None);
+        check(&["0", "1"], Task::Multiclass, multiclass(&["0", "1"]));
+        check(&["0.5", "1", "2"], Task::Multiclass, multiclass(&["0.5", "1", "2"]));
         let error = planned(&["0", "1", "2"], Some(Task::Binary)).unwrap_err();
         assert_eq!(error, "`a.csv`: the task is binary, the target `y` has 3 classes");
     }
@@ -295,7 +284,7 @@ mod tests {
 
     #[test]
     fn targets_are_found_from_both_ends() {
-        let names = names(["a", "b", "c"]);
+        let names = ["a", "b", "c"].map(str::to_owned);
         let check = |index, expected: Option<usize>| {
             let target = TargetColumn::Index(index);
             let found = find(Path::new("a.csv"), &target, &names, &[]);

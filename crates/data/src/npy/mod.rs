@@ -12,7 +12,7 @@ mod target;
 
 use std::path::{Path, PathBuf};
 
-use self::{array::Array, target::Plan};
+use self::array::Array;
 use crate::{
     Column, ColumnKind, DataError, Fractions, HoldOut, Origins, Shared, Table, TablePreprocessing,
     TableSplits, TargetKind, Targets, Task,
@@ -20,7 +20,7 @@ use crate::{
     files::Folder,
     preprocess::{FAR, standardise, standardise_target},
     shared, split,
-    table::{matrix, notes_on_columns, notes_on_splits, target_note},
+    table::{matrix, notes_on_columns, notes_on_splits, regression, target_note},
 };
 
 pub use self::error::NpyError;
@@ -78,8 +78,9 @@ pub fn read_npy(options: &NpyOptions, seed: u64) -> Result<TableSplits, DataErro
     let arrays =
         find_pair(&folder, "")?.ok_or_else(|| folder.missing(&["features.npy".to_owned()]))?;
     let [features, targets] = read_pair(&arrays)?;
-    let plan = Plan::new(&targets, options.task)?;
-    let samples = Samples::new([features, targets], &plan)?;
+    let (kind, may_be_classes) = target::plan(&targets, options.task)?;
+    let classes = kind.as_ref().map_or(&[][..], TargetKind::classes);
+    let samples = Samples::new([features, targets], classes)?;
     let [validation, test] = [find_pair(&folder, "validation_")?, find_pair(&folder, "test_")?];
     let of =
         |split: &Option<[PathBuf; 2]>| split.iter().map(|[features, _]| features.clone()).collect();
@@ -89,20 +90,19 @@ pub fn read_npy(options: &NpyOptions, seed: u64) -> Result<TableSplits, DataErro
     let fractions = fractions.unless_there(validation.is_some(), test.is_some());
     let ignored = ignored(options, [validation.is_some(), test.is_some()]);
     let parts = split::hold_out_rows(options.hold_out, &samples.labels, None, fractions, seed)?;
-    let preprocessing = learn(&samples, &parts.train, &plan);
+    let preprocessing = learn(&samples, &parts.train, kind);
     let train = samples.encode(&parts.train, &preprocessing)?;
     let held_out = [parts.validation, parts.test]
         .map(|rows| rows.map(|rows| samples.encode(&rows, &preprocessing)).transpose());
     drop(samples); // larger than the tables
 
     let other = |arrays: [PathBuf; 2]| -> Result<Table, DataError> {
-        let samples = Samples::new(read_pair(&arrays)?, &plan)?;
+        let samples = Samples::new(read_pair(&arrays)?, preprocessing.target.classes())?;
         samples.encode(&samples.all(), &preprocessing)
     };
     let [validate, measure] = held_out;
     let validation = validation.map(other).transpose()?.or(validate?);
     let test = test.map(other).transpose()?.or(measure?);
-    let may_be_classes = matches!(plan, Plan::Regression { may_be_classes: true });
     let mut notes: Vec<String> = shared.iter().map(Shared::note).collect();
     notes.push(target_note(&preprocessing, options.task, may_be_classes));
     notes.extend(ignored);
@@ -235,19 +235,20 @@ pub fn read_npy_table(
     let splits = [("test_", Some("test")), ("validation_", Some("validation")), ("", None)];
     for (prefix, split) in splits {
         let Some(arrays) = find_pair(&folder, prefix)? else { continue };
-        let [features, targets] = read_pair(&arrays)?;
-        let plan = Plan::of_model(&preprocessing.target, &targets.path)?;
-        let samples = Samples::new([features, targets], &plan)?;
+        let samples = Samples::new(read_pair(&arrays)?, preprocessing.target.classes())?;
         return Ok((split, samples.encode(&samples.all(), preprocessing)?));
     }
     Err(folder.missing(&["features.npy".to_owned()]))
 }
 
 /// What is learnt from the training split.
-fn learn(samples: &Samples, rows: &[usize], plan: &Plan) -> TablePreprocessing {
+///
+/// - `kind`: what to predict; `None` for a regression
+fn learn(samples: &Samples, rows: &[usize], kind: Option<TargetKind>) -> TablePreprocessing {
     let moments = samples.features.moments(rows);
     let moments = moments.iter().map(|column| (column.mean(), column.deviation()));
-    TablePreprocessing::of_numbers(moments, TARGET, plan.kind(&samples.targets, rows))
+    let target = || samples.targets.moments(rows).pop().unwrap_or_default();
+    TablePreprocessing::of_numbers(moments, TARGET, kind.unwrap_or_else(|| regression(&target())))
 }
 
 /// The mean and deviation of each column that was learnt; those of `array` must be as many.
@@ -320,9 +321,10 @@ struct Samples {
 }
 
 impl Samples {
-    fn new([features, targets]: [Array; 2], plan: &Plan) -> Result<Self, DataError> {
+    /// - `classes`: those to tell apart; none in a regression
+    fn new([features, targets]: [Array; 2], classes: &[String]) -> Result<Self, DataError> {
         features.check_finite()?;
-        let labels = plan.labels(&targets)?;
+        let labels = target::labels(&targets, classes)?;
         Ok(Self { features, targets, labels })
     }
 

@@ -290,14 +290,36 @@ impl ColumnKind {
     }
 }
 
-impl Target {
+impl TargetKind {
+    /// One of these classes; of two, one of several if the user says so.
+    ///
+    /// # Errors
+    ///
+    /// How many there are, where the user says that there are two.
+    #[cfg(feature = "sources")]
+    pub(crate) fn of_classes(classes: Vec<String>, task: Option<Task>) -> Result<Self, usize> {
+        match (task, <[String; 2]>::try_from(classes)) {
+            (Some(Task::Multiclass), Ok(two)) => Ok(Self::Multiclass { classes: two.into() }),
+            (_, Ok(classes)) => Ok(Self::Binary { classes }),
+            (Some(Task::Binary), Err(classes)) => Err(classes.len()),
+            (_, Err(classes)) => Ok(Self::Multiclass { classes }),
+        }
+    }
+
     /// The classes in the order of their labels; none for a regression.
     pub fn classes(&self) -> &[String] {
-        match &self.kind {
-            TargetKind::Binary { classes } => classes,
-            TargetKind::Multiclass { classes } => classes,
-            TargetKind::Regression { .. } => &[],
+        match self {
+            Self::Binary { classes } => classes,
+            Self::Multiclass { classes } => classes,
+            Self::Regression { .. } => &[],
         }
+    }
+}
+
+impl Target {
+    /// As [`TargetKind::classes`].
+    pub fn classes(&self) -> &[String] {
+        self.kind.classes()
     }
 
     /// A regression's output in the user's unit; a class's logit as it is.

@@ -236,10 +236,7 @@ fn decode(bytes: Vec<u8>, path: &Path) -> Result<(String, bool), DataError> {
 
 /// How rows that are texts are encoded.
 fn preprocessing(column: ColumnKind, classes: &[String]) -> TablePreprocessing {
-    let kind = match classes {
-        [first, second] => TargetKind::Binary { classes: [first.clone(), second.clone()] },
-        _ => TargetKind::Multiclass { classes: classes.to_vec() },
-    };
+    let kind = TargetKind::of_classes(classes.to_vec(), None).expect("any number will do");
     TablePreprocessing {
         header: true,
         decimal_comma: false,

@@ -3,7 +3,7 @@
 use std::{fmt::Write, fs, path::Path};
 
 use data::{
-    ColumnKind, DataError, TableSplits, Targets, Task,
+    ColumnKind, DataError, TableSplits, TargetKind, Targets, Task,
     csv_table::{CsvOptions, TargetColumn, read_csv, read_rows},
     npy::{NpyOptions, read_npy, read_npy_rows, read_npy_table},
     refuse_shared,
@@ -128,6 +128,10 @@ fn a_model_reads_other_arrays_as_it_learnt() {
     mixed.columns[1].kind = ColumnKind::Dropped { reason: "a text".into() };
     let text = "`features.npy` holds numbers, but the column `x1` of the model is not numeric";
     check(|path| read_npy_table(path, &mixed), &files, text, "a CSV file");
+    let mut named = splits.preprocessing.clone();
+    named.target.kind = TargetKind::Binary { classes: ["no".into(), "yes".into()] };
+    let text = "`targets.npy` holds numbers, but the class `no` of the model is not numeric";
+    check(|path| read_npy_table(path, &named), &files, text, "a CSV file");
 }
 
 /// Pseudo-random numbers of a few digits, which a CSV file holds exactly.
