@@ -10,8 +10,8 @@ use super::{
     summary::Worn,
 };
 use crate::{
-    CategoryEncoding, Column, ColumnKind, DataError, Dress, Moments, Origins, Table,
-    TablePreprocessing, Target, TargetKind, Targets, Vocabulary,
+    Column, ColumnKind, DataError, Dress, Moments, Origins, Table, TablePreprocessing, Target,
+    TargetKind, Targets,
     preprocess::{
         standardise, standardise_target,
         text_cell::{encode_tokens, ids_of_plain},
@@ -103,12 +103,12 @@ pub(super) fn encode(
         .iter()
         .zip(&schema.columns)
         .zip(&records.columns)
-        .filter_map(|((column, schema), cells)| Encoder::new(&column.kind, &schema.kind, cells))
+        .filter_map(|((column, schema), cells)| encoder(&column.kind, &schema.kind, cells))
         .collect();
     let mut features = matrix(rows.len(), preprocessing.width())?;
     for &row in rows {
         for encoder in &encoders {
-            encoder.encode(row, &mut features);
+            encoder(row, &mut features);
         }
     }
     let targets = encode_targets(records, &preprocessing.target.kind, rows, path)?;
@@ -142,74 +142,44 @@ fn encode_targets(
     }
 }
 
-/// A column's cells and how they become features.
-enum Encoder<'a> {
-    Numbers {
-        numbers: &'a [f64],
-        mean: f64,
-        deviation: f64,
-    },
-    /// `places` has the feature of each code, `fill` is that of a missing cell.
-    Codes {
-        codes: &'a [u16],
-        places: Vec<Option<usize>>,
-        fill: Option<usize>,
-        categories: usize,
-        encoding: CategoryEncoding,
-    },
-    Texts {
-        texts: &'a [String],
-        vocabulary: &'a Vocabulary,
-        length: usize,
-    },
-}
+/// Appends the features of a row's cell.
+type Encoder<'a> = Box<dyn Fn(usize, &mut Vec<f32>) + 'a>;
 
-impl<'a> Encoder<'a> {
-    /// `None` for a column that is not used.
-    fn new(kind: &'a ColumnKind, schema: &Kind, cells: &'a Cells) -> Option<Self> {
-        match (kind, schema, cells) {
-            (&ColumnKind::Numeric { mean, deviation }, _, Cells::Numbers(numbers)) => {
-                Some(Self::Numbers { numbers, mean, deviation })
-            }
-            (
-                ColumnKind::Categorical { categories, fill, encoding },
-                Kind::Categorical(all),
-                Cells::Codes(codes),
-            ) => {
-                let known: HashMap<&String, usize> = categories.iter().zip(0..).collect();
-                let place = |name: &String| known.get(name).copied();
-                let places = all.iter().map(place).collect();
-                let (fill, categories) = (place(fill), categories.len());
-                Some(Self::Codes { codes, places, fill, categories, encoding: *encoding })
-            }
-            (&ColumnKind::Text { ref vocabulary, length }, _, Cells::Texts(texts)) => {
-                Some(Self::Texts { texts, vocabulary, length })
-            }
-            _ => None,
-        }
-    }
-
-    fn encode(&self, row: usize, out: &mut Vec<f32>) {
-        match self {
-            Self::Numbers { numbers, mean, deviation } => {
+/// `None` for a column that is not used.
+fn encoder<'a>(kind: &'a ColumnKind, schema: &Kind, cells: &'a Cells) -> Option<Encoder<'a>> {
+    match (kind, schema, cells) {
+        (&ColumnKind::Numeric { mean, deviation }, _, Cells::Numbers(numbers)) => {
+            Some(Box::new(move |row, out| {
                 let number = Some(numbers[row]).filter(|number| !number.is_nan());
-                out.push(standardise(number, *mean, *deviation));
-            }
-            Self::Codes { codes, places, fill, categories, encoding } => {
-                let place = places.get(usize::from(codes[row])).unwrap_or(fill); // MISSING has none
-                encoding.encode(*place, *categories, out);
-            }
-            Self::Texts { texts, vocabulary, length } => {
-                encode_tokens(&ids_of_plain(vocabulary, &texts[row]), *length, out);
-            }
+                out.push(standardise(number, mean, deviation));
+            }))
         }
+        (
+            ColumnKind::Categorical { categories, fill, encoding },
+            Kind::Categorical(all),
+            Cells::Codes(codes),
+        ) => {
+            let known: HashMap<&String, usize> = categories.iter().zip(0..).collect();
+            let place = |name: &String| known.get(name).copied();
+            let (places, fill): (Vec<_>, _) = (all.iter().map(place).collect(), place(fill));
+            Some(Box::new(move |row, out| {
+                let place = places.get(usize::from(codes[row])).unwrap_or(&fill); // MISSING has none
+                encoding.encode(*place, categories.len(), out);
+            }))
+        }
+        (&ColumnKind::Text { ref vocabulary, length }, _, Cells::Texts(texts)) => {
+            Some(Box::new(move |row, out| {
+                encode_tokens(&ids_of_plain(vocabulary, &texts[row]), length, out);
+            }))
+        }
+        _ => None,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::csv_table::TargetColumn;
+    use crate::{CategoryEncoding, csv_table::TargetColumn};
 
     #[test]
     fn moments_are_those_of_the_population() {
@@ -236,15 +206,15 @@ mod tests {
         assert_eq!(learnt, ColumnKind::Categorical { categories, fill: "a".into(), encoding });
 
         let mut out = Vec::new();
-        let encoder = Encoder::new(&learnt, &kind, &cells).unwrap();
-        (0..4).for_each(|row| encoder.encode(row, &mut out));
+        let encode = encoder(&learnt, &kind, &cells).unwrap();
+        (0..4).for_each(|row| encode(row, &mut out));
         assert_eq!(out, [0.0, 1.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0]);
         assert!(matches!(fit(&[2], encoding), ColumnKind::Dropped { .. }));
 
         let indexed = fit(&[0, 1, 2, 4, 5], CategoryEncoding::Index);
-        let encoder = Encoder::new(&indexed, &kind, &cells).unwrap();
+        let encode = encoder(&indexed, &kind, &cells).unwrap();
         out.clear();
-        (0..4).for_each(|row| encoder.encode(row, &mut out));
+        (0..4).for_each(|row| encode(row, &mut out));
         assert_eq!(out, [2.0, 1.0, 1.0, 0.0]);
     }
 }
