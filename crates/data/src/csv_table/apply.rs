@@ -17,7 +17,7 @@ use super::{
     row::Row,
 };
 use crate::{
-    CellError, DataError, Odd, Origins, Table, TablePreprocessing, Target, TargetKind, Targets,
+    DataError, Odd, Origins, Table, TablePreprocessing, Target, TargetKind, Targets,
     count::grouped,
     preprocess::{
         cell::{self, Cell},
@@ -345,7 +345,7 @@ impl<'a> Encoder<'a> {
         let commas = self.preprocessing.decimal_comma;
         let place = |column: usize, category: &str| find(&self.places[column], category, commas);
         let encoded = self.preprocessing.encode_telling(&cells, &mut self.features, place, tell);
-        encoded.map_err(|reason| wrong_cell(path, row.line, reason))?;
+        encoded.map_err(|reason| CsvError::cell(path, row.line, None, reason))?;
         // Only now, as a row that is refused is not among those encoded.
         for (column, odd) in odd_cells {
             let (count, first) = &mut self.odd[column][odd as usize];
@@ -394,10 +394,6 @@ impl<'a> Encoder<'a> {
     }
 }
 
-fn wrong_cell(path: &Path, line: u64, reason: CellError) -> CsvError {
-    CsvError::Cell { path: path.to_owned(), line, first_line: None, reason }
-}
-
 /// The label of each class, however its cells are written.
 fn labels(target: &Target) -> HashMap<Cow<'_, str>, u32> {
     let names = target.classes().iter().map(|class| cell::name(Cell::parse(class), class));
@@ -430,7 +426,7 @@ impl<'a> TargetReader<'a> {
     }
 
     fn push(&mut self, path: &Path, line: u64, text: &str) -> Result<(), DataError> {
-        let wrong = |reason| wrong_cell(path, line, reason);
+        let wrong = |reason| CsvError::cell(path, line, None, reason);
         let name = &self.target.name;
         let is_there = match self.target.kind {
             TargetKind::Regression { mean, deviation } => {

@@ -5,7 +5,7 @@ mod help;
 pub(crate) use self::help::column_setting;
 use self::help::more;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::{
     CellError,
@@ -117,4 +117,11 @@ pub enum CsvError {
     /// No column is left to learn from.
     #[error("`{}` has no column to learn from beside the target `{target}`", path.display())]
     NoFeatures { path: PathBuf, target: String, dropped: Vec<(String, String)> },
+}
+
+impl CsvError {
+    /// - `first_line`: as in [`CsvError::Cell`]
+    pub(super) fn cell(path: &Path, line: u64, first_line: Option<u64>, reason: CellError) -> Self {
+        Self::Cell { path: path.to_owned(), line, first_line, reason }
+    }
 }

@@ -82,13 +82,8 @@ pub(super) fn read(options: &CsvOptions, schema: &Schema) -> Result<Records, Dat
             groups.push(row.cell(*place), row.line);
         }
         for (column, text) in columns.iter_mut().zip(row.cells()) {
-            let known = column.push(text).map_err(|reason| CsvError::Cell {
-                path: path.to_owned(),
-                line: row.line,
-                first_line,
-                reason,
-            })?;
-            if !known {
+            let wrong = |reason| CsvError::cell(path, row.line, first_line, reason);
+            if !column.push(text).map_err(wrong)? {
                 return Err(changed());
             }
         }

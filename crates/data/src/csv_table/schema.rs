@@ -191,12 +191,10 @@ fn column_schemas(
 /// Refuses numbers whose points surely separate thousands.
 fn refuse_grouped(reader: &CsvReader, name: &str, summary: &Summary) -> Result<(), CsvError> {
     match summary.surely_grouped().filter(|_| reader.may_have_decimal_commas()) {
-        Some(Place { line, text }) => Err(CsvError::Cell {
-            path: reader.path().to_owned(),
-            line: *line,
-            first_line: None,
-            reason: CellError::Grouped { column: name.to_owned(), text: text.clone() },
-        }),
+        Some(Place { line, text }) => {
+            let reason = CellError::Grouped { column: name.to_owned(), text: text.clone() };
+            Err(CsvError::cell(reader.path(), *line, None, reason))
+        }
         None => Ok(()),
     }
 }
@@ -204,12 +202,10 @@ fn refuse_grouped(reader: &CsvReader, name: &str, summary: &Summary) -> Result<(
 /// Refuses a number in dress that does not go with the others.
 fn refuse_odd(reader: &CsvReader, name: &str, written: &Summary) -> Result<(), CsvError> {
     match written.odd() {
-        Some(Place { line, text }) => Err(CsvError::Cell {
-            path: reader.path().to_owned(),
-            line: *line,
-            first_line: Some(reader.first_line()),
-            reason: CellError::NotANumber { column: name.to_owned(), text: text.clone() },
-        }),
+        Some(Place { line, text }) => {
+            let reason = CellError::NotANumber { column: name.to_owned(), text: text.clone() };
+            Err(CsvError::cell(reader.path(), *line, Some(reader.first_line()), reason))
+        }
         None => Ok(()),
     }
 }

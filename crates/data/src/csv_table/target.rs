@@ -176,7 +176,7 @@ fn refuse_stray_cells(
         && let Some(place) = stray
     {
         let reason = CellError::NotANumber { column: target, text: place.text.clone() };
-        return Err(CsvError::Cell { path, line: place.line, first_line, reason });
+        return Err(CsvError::cell(&path, place.line, first_line, reason));
     }
 
     if let (Some(Task::Regression), Some(Place { line, text })) =
@@ -190,7 +190,7 @@ fn refuse_stray_cells(
         && summary.is_numeric()
     {
         let reason = CellError::NotFinite { column: target, text: text.clone() };
-        return Err(CsvError::Cell { path, line: *line, first_line, reason });
+        return Err(CsvError::cell(&path, *line, first_line, reason));
     }
     Ok(())
 }
