@@ -17,7 +17,7 @@ use backend::{
 };
 use burn::backend::Autodiff;
 use data::{
-    Batching, Order, TableLoader, TableSplits, Task,
+    Batching, Fractions, Order, TableLoader, TableSplits, Task,
     synthetic::{Labels, SyntheticOptions, read_synthetic},
 };
 use inference::{Description, Preprocessing, model_file};
@@ -82,8 +82,7 @@ fn train(folder: &Path, stop_after: Option<u64>) -> anyhow::Result<Trained<Mlp<S
         samples: 500,
         features: 20,
         labels: Labels::Linear,
-        validation: 0.2,
-        test: 0.0,
+        fractions: Fractions { validation: 0.2, ..Fractions::default() },
     };
     let splits = read_synthetic(&options, 0)?;
     let fingerprint = splits.fingerprint();

@@ -16,10 +16,11 @@
 //! # #[cfg(feature = "sources")] {
 //! use backend::{Selected, device};
 //! use data::synthetic::{Labels, SyntheticOptions, read_synthetic};
-//! use data::{Batching, Order, TableLoader, Task};
+//! use data::{Batching, Fractions, Order, TableLoader, Task};
 //!
+//! let fractions = Fractions { validation: 0.2, ..Fractions::default() };
 //! let labels = Labels::Linear;
-//! let options = SyntheticOptions { samples: 100, features: 20, labels, validation: 0.2, test: 0.0 };
+//! let options = SyntheticOptions { samples: 100, features: 20, labels, fractions };
 //! let splits = read_synthetic(&options, 7)?;
 //!
 //! let (device, _) = device::open()?;

@@ -66,7 +66,9 @@ fn pima_has_no_header_and_two_classes() {
 
 #[test]
 fn pima_splits_alike_in_both_classes() {
-    let Some(splits) = read("pima-indians-diabetes.csv", index(-1), |o| o.validation = 0.2) else {
+    let Some(splits) =
+        read("pima-indians-diabetes.csv", index(-1), |o| o.fractions.validation = 0.2)
+    else {
         return;
     };
     assert_eq!(counts(&splits.train), [400, 214]);
@@ -101,7 +103,7 @@ fn wine_has_its_class_first() {
 fn optdigits_is_validated_on_its_other_file() {
     let Some(other) = shared_data("tabular/optdigits.tes") else { return };
     let Some(splits) = read("optdigits.tra", index(-1), |options| {
-        options.validation = 0.3; // the file comes first
+        options.fractions.validation = 0.3; // the file comes first
         options.validation_path = Some(other.clone());
     }) else {
         return;

@@ -9,7 +9,7 @@ use std::{collections::HashSet, fs};
 
 use common::shared_data;
 use data::{
-    DataError, TokenKind, Vocabulary, refuse_shared,
+    DataError, Fractions, TokenKind, Vocabulary, refuse_shared,
     text::{Corpus, PRIMER, Predict, Streams, TextOptions, Windows, read_text, read_tokens},
 };
 use folders::{folder, refused};
@@ -167,13 +167,14 @@ fn texts_that_are_too_short() {
         error,
         "use a text in the characters that the network has learnt",
     );
-    let options = TextOptions { validation: 0.0, ..characters(9) };
+    let options = TextOptions { fractions: Fractions::default(), ..characters(9) };
     let (_folder, corpus) = read(&[("a.txt", text.as_bytes())], "a.txt", options);
     assert_eq!(corpus.unwrap().validation, None);
 
     check(text, characters(0), "a sequence of 0 tokens has nothing to predict from", "20");
     for validation in [-0.1, 1.0, f64::NAN] {
-        let options = TextOptions { validation, ..characters(1) };
+        let mut options = characters(1);
+        options.fractions.validation = validation;
         let error = format!(
             "the share to hold out is {validation} in all, and must be at least 0 and below 1"
         );
@@ -313,7 +314,8 @@ proptest! {
         sequence_length in 0usize..6,
         validation in prop_oneof![Just(0.0), 0.0..1.0],
     ) {
-        let options = TextOptions { tokens: kind, vocabulary, sequence_length, validation, ..TextOptions::default() };
+        let fractions = Fractions { validation, ..Fractions::default() };
+        let options = TextOptions { tokens: kind, vocabulary, sequence_length, fractions, ..TextOptions::default() };
         let (_folder, result) = read(&[("a.txt", &bytes)], "a.txt", options);
         match result {
             Err(error) => prop_assert!(error.help().is_some() && !error.to_string().contains('\n')),

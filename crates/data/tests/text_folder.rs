@@ -92,8 +92,8 @@ fn splits_are_folders_or_held_out() {
         assert!(notes.contains(expected), "{notes}");
     }
 
-    let options =
-        TextFolderOptions { validation: 0.5, ..TextFolderOptions::new(root.path().join("train")) };
+    let mut options = TextFolderOptions::new(root.path().join("train"));
+    options.fractions.validation = 0.5;
     let held_out = read_text_folder(&options, 3).unwrap();
     assert_eq!(held_out.validation.unwrap().targets, Targets::Classes(vec![0, 1]));
     assert_eq!(held_out.train.targets, Targets::Classes(vec![0, 1]));

@@ -34,7 +34,7 @@ mod notes;
 use std::{path::PathBuf, slice};
 
 use crate::{
-    DataError, Fractions, Shared, TableSplits, shared, split,
+    DataError, Shared, TableSplits, shared, split,
     table::{self, text_columns},
 };
 
@@ -53,9 +53,7 @@ pub use self::{
 ///
 /// Where a file is a pipe, cannot be read, or is not a valid table of samples.
 pub fn read_csv(options: &CsvOptions, seed: u64) -> Result<TableSplits, DataError> {
-    let fractions =
-        Fractions { train: options.fraction, validation: options.validation, test: options.test };
-    fractions.check()?;
+    options.fractions.check()?;
     options.texts.check()?;
     let files = [
         slice::from_ref(&options.path),
@@ -68,8 +66,8 @@ pub fn read_csv(options: &CsvOptions, seed: u64) -> Result<TableSplits, DataErro
     let schema = schema::infer(options)?;
     let records = records::read(options, &schema)?;
 
-    let fractions =
-        fractions.unless_there(options.validation_path.is_some(), options.test_path.is_some());
+    let has = [&options.validation_path, &options.test_path].map(Option::is_some);
+    let fractions = options.fractions.unless_there(has[0], has[1]);
     let classes = records.classes();
     let of_rows = records.groups.as_ref().map(|groups| groups.of_rows.as_slice());
     let parts = split::hold_out_rows(options.hold_out, &classes, of_rows, fractions, seed)?;

@@ -86,11 +86,11 @@ fn note_on_kinds(columns: &[Column]) -> Option<String> {
 
 /// What the user should know where rows that are held out at random are in order of time.
 fn note_on_dates(schema: &Schema, options: &CsvOptions) -> Option<String> {
-    let validates = options.validation > 0.0 && options.validation_path.is_none();
-    let tests = options.test > 0.0 && options.test_path.is_none();
+    let has = [&options.validation_path, &options.test_path].map(Option::is_some);
+    let holds_out = options.fractions.unless_there(has[0], has[1]).hold_out();
     let is_random = options.hold_out == HoldOut::Random && options.group.is_none();
     let dated = schema.columns.iter().find(|column| column.has_dates_in_order)?;
-    (is_random && (validates || tests)).then(|| {
+    (is_random && holds_out).then(|| {
         format!(
             "the rows are in the order of `{}`, but those held out are drawn at random, from among others of \
              the same time; `--set data.hold_out=last` holds out the last ones",

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt, path::PathBuf};
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 
-use crate::{CategoryEncoding, HoldOut, Task, TextColumns};
+use crate::{CategoryEncoding, Fractions, HoldOut, Task, TextColumns};
 
 /// What the user says about a CSV file; what is left out is inferred from the rows.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,12 +28,8 @@ pub struct CsvOptions {
     pub missing: Vec<String>,
     /// What becomes of a row without a value to predict.
     pub on_missing_target: OnMissingTarget,
-    /// The fraction of non-held-out rows to train on.
-    pub fraction: f64,
-    /// The fraction of rows held out for validation, where there is no `validation_path`.
-    pub validation: f64,
-    /// The fraction of rows held out to test on, where there is no `test_path`.
-    pub test: f64,
+    /// What is held out, where there is no `validation_path` or no `test_path`, and trained on.
+    pub fractions: Fractions,
     /// How to hold out rows.
     pub hold_out: HoldOut,
     /// The column whose values name groups of rows, such as a patient's, which are held out or trained on
@@ -59,9 +55,7 @@ impl CsvOptions {
             header: None,
             missing: Vec::new(),
             on_missing_target: OnMissingTarget::default(),
-            fraction: 1.0,
-            validation: 0.0,
-            test: 0.0,
+            fractions: Fractions::default(),
             hold_out: HoldOut::default(),
             group: None,
             validation_path: None,

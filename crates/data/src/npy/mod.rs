@@ -38,12 +38,8 @@ pub struct NpyOptions {
     /// The kind of prediction. By default whole numbers are classes if at most 20 of them differ, and
     /// everything else is a regression.
     pub task: Option<Task>,
-    /// The fraction of non-held-out samples to train on.
-    pub fraction: f64,
-    /// The fraction of samples held out for validation, if there are no files for it.
-    pub validation: f64,
-    /// The fraction of samples held out to test on, if there are no files for it.
-    pub test: f64,
+    /// What is held out, where there are no files for it, and trained on.
+    pub fractions: Fractions,
     /// How to hold out samples.
     pub hold_out: HoldOut,
 }
@@ -54,9 +50,7 @@ impl NpyOptions {
         Self {
             path: path.into(),
             task: None,
-            fraction: 1.0,
-            validation: 0.0,
-            test: 0.0,
+            fractions: Fractions::default(),
             hold_out: HoldOut::default(),
         }
     }
@@ -71,9 +65,7 @@ impl NpyOptions {
 ///
 /// Where a file is missing, damaged, or does not fit the others; names it, and the row.
 pub fn read_npy(options: &NpyOptions, seed: u64) -> Result<TableSplits, DataError> {
-    let fractions =
-        Fractions { train: options.fraction, validation: options.validation, test: options.test };
-    fractions.check()?;
+    options.fractions.check()?;
     let folder = Folder::open(&options.path)?;
     let arrays =
         find_pair(&folder, "")?.ok_or_else(|| folder.missing(&["features.npy".to_owned()]))?;
@@ -87,7 +79,7 @@ pub fn read_npy(options: &NpyOptions, seed: u64) -> Result<TableSplits, DataErro
     let files: [Vec<PathBuf>; 3] = [vec![arrays[0].clone()], of(&validation), of(&test)];
     let shared = shared::find_files(shared::OF_A_FOLDER, files.each_ref().map(Vec::as_slice));
 
-    let fractions = fractions.unless_there(validation.is_some(), test.is_some());
+    let fractions = options.fractions.unless_there(validation.is_some(), test.is_some());
     let ignored = ignored(options, [validation.is_some(), test.is_some()]);
     let parts = split::hold_out_rows(options.hold_out, &samples.labels, None, fractions, seed)?;
     let preprocessing = learn(&samples, &parts.train, kind);
@@ -130,11 +122,11 @@ pub fn read_npy(options: &NpyOptions, seed: u64) -> Result<TableSplits, DataErro
 ///
 /// - `has_validation`, `has_test`: whether it has samples for these
 fn ignored(options: &NpyOptions, [has_validation, has_test]: [bool; 2]) -> Vec<String> {
-    let holds_none_out = has_validation && (has_test || options.test == 0.0);
+    let holds_none_out = has_validation && (has_test || options.fractions.test == 0.0);
     let chooses = options.hold_out != HoldOut::default();
     let settings = [
         (holds_none_out && chooses, "data.hold_out", "validate"),
-        (has_test && options.test != 0.0, "data.test", "test"),
+        (has_test && options.fractions.test != 0.0, "data.test", "test"),
     ];
     let ignored = settings.into_iter().filter(|&(is_ignored, ..)| is_ignored);
     ignored

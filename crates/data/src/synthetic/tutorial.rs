@@ -25,10 +25,8 @@ pub struct SyntheticOptions {
     pub features: usize,
     /// What the labels follow.
     pub labels: Labels,
-    /// The fraction of samples held out for validation.
-    pub validation: f64,
-    /// The fraction of samples held out to test on.
-    pub test: f64,
+    /// What is held out and trained on.
+    pub fractions: Fractions,
 }
 
 /// What the labels of a synthetic table follow.
@@ -49,8 +47,7 @@ pub enum Labels {
 /// Where there is no sample or feature to make, or where the shares to hold out are no shares, or leave
 /// nothing to train on.
 pub fn read_synthetic(options: &SyntheticOptions, seed: u64) -> Result<TableSplits, DataError> {
-    let &SyntheticOptions { samples, features, labels, validation, test } = options;
-    let fractions = Fractions { validation, test, ..Fractions::default() };
+    let &SyntheticOptions { samples, features, labels, fractions } = options;
     fractions.check()?;
     if samples == 0 || features == 0 {
         return Err(DataError::NothingToMake { samples, features });
@@ -123,7 +120,8 @@ mod tests {
     use super::*;
 
     fn options(labels: Labels, validation: f64) -> SyntheticOptions {
-        SyntheticOptions { samples: 1000, features: 20, labels, validation, test: 0.0 }
+        let fractions = Fractions { validation, ..Fractions::default() };
+        SyntheticOptions { samples: 1000, features: 20, labels, fractions }
     }
 
     #[test]
@@ -174,13 +172,8 @@ mod tests {
     #[test]
     fn impossible_tables_are_refused() {
         let check = |samples, features, validation, expected: &str| {
-            let options = SyntheticOptions {
-                samples,
-                features,
-                labels: Labels::Random,
-                validation,
-                test: 0.0,
-            };
+            let options =
+                SyntheticOptions { samples, features, ..options(Labels::Random, validation) };
             assert_eq!(read_synthetic(&options, 0).unwrap_err().to_string(), expected);
         };
         check(0, 3, 0.0, "a table of 0 samples and 3 features is empty");

@@ -102,7 +102,8 @@ impl<'a> From<&'a Text> for Part<'a> {
 /// encodes all parts.
 pub(super) fn encode(texts: &Texts, options: &TextOptions) -> Result<Corpus, TextError> {
     let Text { content, name, .. } = &texts.text;
-    let fractions = options.fractions(texts.validation.is_some(), texts.test.is_some());
+    let fractions =
+        options.fractions.unless_there(texts.validation.is_some(), texts.test.is_some());
     let (front, test) = cut(content, options.tokens, fractions.test);
     let (front, validation) = cut(front, options.tokens, fractions.validation_of_rest());
     let (kept, unused) = cut(front, options.tokens, 1.0 - fractions.train);
@@ -285,6 +286,7 @@ fn describe(left_out: &BTreeMap<char, usize>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Fractions;
 
     fn options(tokens: TokenKind, vocabulary: usize, sequence_length: usize) -> TextOptions {
         TextOptions { tokens, vocabulary, sequence_length, ..TextOptions::default() }
@@ -315,8 +317,8 @@ mod tests {
 
     #[test]
     fn the_very_end_is_to_test_on() {
-        let shares =
-            TextOptions { validation: 0.25, test: 0.5, ..options(TokenKind::Characters, 0, 1) };
+        let fractions = Fractions { train: 1.0, validation: 0.25, test: 0.5 };
+        let shares = TextOptions { fractions, ..options(TokenKind::Characters, 0, 1) };
         let corpus = encode("ababbbaaaa", &shares).unwrap();
         let [validation, test] = [corpus.validation, corpus.test].map(Option::unwrap);
         let text = |tokens: &Tokens| {
@@ -330,10 +332,9 @@ mod tests {
 
     #[test]
     fn a_fraction_to_train_on_is_the_beginning() {
-        let corpus = |fraction| {
-            let (validation, test) = (0.25, 0.25);
-            let known = options(TokenKind::Characters, 0, 1);
-            let shares = TextOptions { fraction, validation, test, ..known };
+        let corpus = |train| {
+            let fractions = Fractions { train, validation: 0.25, test: 0.25 };
+            let shares = TextOptions { fractions, ..options(TokenKind::Characters, 0, 1) };
             encode("abaccabbbaaa", &shares).unwrap()
         };
         let [all, half] = [1.0, 0.5].map(corpus);
@@ -371,9 +372,10 @@ mod tests {
     #[test]
     fn a_known_vocabulary_is_not_learnt_anew() {
         let known = Vocabulary::characters("cab");
-        let options =
-            TextOptions { known: Some(known.clone()), ..options(TokenKind::Characters, 0, 1) };
-        let corpus = encode("abcdabc", &TextOptions { validation: 0.0, ..options }).unwrap();
+        let (learnt, fractions) = (Some(known.clone()), Fractions::default());
+        let options = options(TokenKind::Characters, 0, 1);
+        let options = TextOptions { known: learnt, fractions, ..options };
+        let corpus = encode("abcdabc", &options).unwrap();
         assert_eq!(corpus.vocabulary, known);
         assert_eq!(corpus.train.len(), 6);
         let left_out = "x is read without 1 of its characters, which the vocabulary lacks ('d')";
@@ -393,7 +395,8 @@ mod tests {
     #[test]
     fn a_text_of_too_few_words_to_divide_is_told_from_one_without_any() {
         let check = |text: &str, validation: f64, expected: &str, help: &str| {
-            let options = TextOptions { validation, ..options(TokenKind::Words, 9, 1) };
+            let fractions = Fractions { validation, ..Fractions::default() };
+            let options = TextOptions { fractions, ..options(TokenKind::Words, 9, 1) };
             let error = encode(text, &options).unwrap_err();
             assert!(error.to_string().starts_with(expected), "{error}");
             assert!(error.help().contains(help), "{}", error.help());
@@ -410,7 +413,8 @@ mod tests {
     #[test]
     fn characters_that_the_training_part_lacks_are_left_out() {
         let text = format!("{}abed{}", "ab".repeat(14), ('A'..='K').collect::<String>());
-        let options = TextOptions { validation: 1.0 / 3.0, ..options(TokenKind::Characters, 0, 1) };
+        let fractions = Fractions { validation: 1.0 / 3.0, ..Fractions::default() };
+        let options = TextOptions { fractions, ..options(TokenKind::Characters, 0, 1) };
         let corpus = encode(&text, &options).unwrap();
         assert_eq!(
             corpus.notes,

@@ -19,7 +19,7 @@ pub fn note_on_known_text(given: &Path, options: &TextOptions) -> Option<String>
     let own = read(trained_on)?;
     // The end is held out.
     let has = [&options.validation_path, &options.test_path].map(Option::is_some);
-    let Fractions { train, validation, test } = options.fractions(has[0], has[1]);
+    let Fractions { train, validation, test } = options.fractions.unless_there(has[0], has[1]);
     let trained = train * (1.0 - validation - test) * own.len() as f64;
     let files = files::list(given).ok()?;
     let search = |file: &PathBuf| {
@@ -75,7 +75,8 @@ mod tests {
         }
         let known = |given: &str, validation: f64| {
             let path = Some(at("own"));
-            let options = TextOptions { path, validation, ..TextOptions::default() };
+            let fractions = Fractions { validation, ..Fractions::default() };
+            let options = TextOptions { path, fractions, ..TextOptions::default() };
             note_on_known_text(&at(given), &options)
         };
         let check = |given: &str, validation: f64, what: &str| {
@@ -91,8 +92,8 @@ mod tests {
         for other in ["own/b.txt", "other/x.txt", "other", "blank.txt", "missing.txt"] {
             assert_eq!(known(other, 0.1), None, "{other}");
         }
-        let own = TextOptions { path: Some(at("own")), validation: 0.0, ..TextOptions::default() };
-        let held_out = TextOptions { test: 0.1, ..own };
+        let fractions = Fractions { test: 0.1, ..Fractions::default() };
+        let held_out = TextOptions { path: Some(at("own")), fractions, ..TextOptions::default() };
         assert_eq!(note_on_known_text(&at("own/b.txt"), &held_out), None);
     }
 }

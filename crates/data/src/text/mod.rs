@@ -77,7 +77,8 @@ pub fn read_text(options: &TextOptions) -> Result<Corpus, DataError> {
     if options.sequence_length == 0 {
         return Err(TextError::NoSequence.into());
     }
-    options.fractions(options.validation_path.is_some(), options.test_path.is_some()).check()?;
+    let has = [&options.validation_path, &options.test_path].map(Option::is_some);
+    options.fractions.unless_there(has[0], has[1]).check()?;
     let list = |path: &Option<PathBuf>| path.as_deref().map_or(Ok(Vec::new()), files::list);
     let files = [list(&options.path)?, list(&options.validation_path)?, list(&options.test_path)?];
     let shared = shared::find_files(shared::OPTIONS, files.each_ref().map(Vec::as_slice));

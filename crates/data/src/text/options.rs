@@ -19,24 +19,13 @@ pub struct TextOptions {
     pub known: Option<Vocabulary>,
     /// Tokens in a window.
     pub sequence_length: usize,
-    /// The fraction to train on, at the beginning of what is not held out.
-    pub fraction: f64,
-    /// The fraction of tokens at the end that is held out to validate on.
-    pub validation: f64,
-    /// The fraction of tokens after these, at the very end, that is held out to test on.
-    pub test: f64,
+    /// What is held out at the end to validate on and after it, at the very end, to test on, and the part of
+    /// the rest, at its beginning, to train on.
+    pub fractions: Fractions,
     /// A file or folder to validate on, instead of the end of the text.
     pub validation_path: Option<PathBuf>,
     /// A file or folder that is only measured, instead of the end of the text.
     pub test_path: Option<PathBuf>,
-}
-
-impl TextOptions {
-    /// What is held out of the text itself, for splits that have no text of their own.
-    pub(super) fn fractions(&self, has_validation: bool, has_test: bool) -> Fractions {
-        let Self { fraction, validation, test, .. } = *self;
-        Fractions { train: fraction, validation, test }.unless_there(has_validation, has_test)
-    }
 }
 
 impl Default for TextOptions {
@@ -47,9 +36,7 @@ impl Default for TextOptions {
             vocabulary: 1000,
             known: None,
             sequence_length: 20,
-            fraction: 1.0,
-            validation: 0.1,
-            test: 0.0,
+            fractions: Fractions { validation: 0.1, ..Fractions::default() },
             validation_path: None,
             test_path: None,
         }

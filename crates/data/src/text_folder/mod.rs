@@ -47,19 +47,15 @@ pub struct TextFolderOptions {
     pub path: PathBuf,
     /// How the texts are read.
     pub texts: TextColumns,
-    /// The fraction of non-held-out texts to train on.
-    pub fraction: f64,
-    /// The fraction of texts held out for validation, if there is no folder for it.
-    pub validation: f64,
-    /// The fraction of texts held out to test on, if there is no folder for it.
-    pub test: f64,
+    /// What is held out, where there is no folder for it, and trained on.
+    pub fractions: Fractions,
 }
 
 impl TextFolderOptions {
     /// A folder whose texts are read as usual, and of which nothing is held out.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        let texts = TextColumns::default();
-        Self { path: path.into(), texts, fraction: 1.0, validation: 0.0, test: 0.0 }
+        let (texts, fractions) = (TextColumns::default(), Fractions::default());
+        Self { path: path.into(), texts, fractions }
     }
 }
 
@@ -90,9 +86,7 @@ impl TextFolderOptions {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn read_text_folder(options: &TextFolderOptions, seed: u64) -> Result<TableSplits, DataError> {
-    let fractions =
-        Fractions { train: options.fraction, validation: options.validation, test: options.test };
-    fractions.check()?;
+    options.fractions.check()?;
     options.texts.check()?;
     Folder::open(&options.path)?;
     let folders = class_folders::find_splits(&options.path, KIND)?;
@@ -115,7 +109,7 @@ pub fn read_text_folder(options: &TextFolderOptions, seed: u64) -> Result<TableS
     notes.extend(all().flat_map(Texts::notes));
     notes.extend(all().skip(1).filter_map(|texts| note_on_absent(&train.listing, &texts.listing)));
 
-    let fractions = fractions.unless_there(validation.is_some(), test.is_some());
+    let fractions = options.fractions.unless_there(validation.is_some(), test.is_some());
     let parts = split::hold_out(&train.listing.labels, fractions, seed)?;
     let column = text_columns::fit(&train.plain, &parts.train, options.texts);
     let preprocessing = preprocessing(column, &train.listing.classes);

@@ -14,7 +14,7 @@ fn visits() -> String {
 fn rows_of_a_group_are_on_one_side_and_its_name_is_no_feature() {
     let text = visits();
     let (_folder, result) = read(&[("a.csv", text.as_bytes())], |_, options| {
-        (options.validation, options.group) = (0.2, Some("patient".to_owned()));
+        (options.fractions.validation, options.group) = (0.2, Some("patient".to_owned()));
     });
     let splits = result.unwrap();
     assert_eq!(splits.preprocessing.feature_names(), ["x"]);
@@ -42,7 +42,7 @@ fn groups_of_another_file_that_are_trained_on_are_told() {
             options.group = Some("patient".to_owned());
             options.on_missing_target = OnMissingTarget::Skip;
             options.validation_path = Some(folder.join("b.csv"));
-            options.test = test;
+            options.fractions.test = test;
         });
         let notes = result.unwrap().notes;
         let told = notes.iter().filter_map(|note| note.split_once("b.csv`: "));
@@ -65,7 +65,7 @@ fn a_row_of_no_group_is_a_group_of_its_own() {
         |i: usize| format!("{},{}.5,{}\n", if i < 20 { "NA" } else { "p" }, i * 7 % 40, i % 2);
     let text = format!("patient,x,y\n{}", (0..40).map(row).collect::<String>());
     let (_folder, result) = read(&[("a.csv", text.as_bytes())], |_, options| {
-        (options.validation, options.group) = (0.25, Some("patient".to_owned()));
+        (options.fractions.validation, options.group) = (0.25, Some("patient".to_owned()));
     });
     let splits = result.unwrap();
     let note =
@@ -81,7 +81,7 @@ fn a_row_of_no_group_is_a_group_of_its_own() {
 fn the_last_rows_are_held_out_where_rows_are_in_the_order_of_time() {
     let text = visits();
     let (_folder, result) = read(&[("a.csv", text.as_bytes())], |_, options| {
-        (options.validation, options.hold_out) = (0.2, HoldOut::Last);
+        (options.fractions.validation, options.hold_out) = (0.2, HoldOut::Last);
     });
     let splits = result.unwrap();
     let validation = splits.validation.unwrap();
@@ -98,7 +98,7 @@ fn rows_that_are_in_the_order_of_time_are_noticed() {
     let told = |rows: &[String], hold_out| {
         let text = format!("day,x,y\n{}", rows.concat());
         let (_folder, result) = read(&[("a.csv", text.as_bytes())], |_, options| {
-            (options.validation, options.hold_out) = (0.2, hold_out);
+            (options.fractions.validation, options.hold_out) = (0.2, hold_out);
         });
         let notes = result.unwrap().notes;
         notes.iter().any(|note| note.starts_with("the rows are in the order of `day`, but"))
@@ -115,7 +115,7 @@ fn a_class_that_is_held_out_alone_is_told() {
         |i: usize| format!("{}.5,{}\n", i * 7 % 30, if i < 26 { ["a", "b"][i % 2] } else { "c" });
     let text = format!("x,y\n{}", (0..30).map(row).collect::<String>());
     let (_folder, result) = read(&[("a.csv", text.as_bytes())], |_, options| {
-        (options.validation, options.hold_out) = (0.2, HoldOut::Last);
+        (options.fractions.validation, options.hold_out) = (0.2, HoldOut::Last);
     });
     let note = "class `c` has no rows to train on, so it is never predicted";
     let notes = result.unwrap().notes;
@@ -136,7 +136,7 @@ fn groups_that_cannot_be() {
     let one: String = one.lines().enumerate().map(|(i, row)| format!("{row}{}\n", i % 2)).collect();
     let one = one.replace("patient,x,y0", "patient,x,y");
     let set = |_: &Path, options: &mut CsvOptions| {
-        (options.validation, options.group) = (0.2, Some("patient".to_owned()));
+        (options.fractions.validation, options.group) = (0.2, Some("patient".to_owned()));
     };
     let error = "there are too few groups of rows to hold any out";
     check(&[("a.csv", one.as_bytes())], set, error, "data.group");
@@ -147,7 +147,7 @@ fn splits_that_are_too_small() {
     let two = b"x,y\n1,0\n2,1\n";
     check(
         &[("a.csv", two)],
-        |_, options| options.validation = 0.5,
+        |_, options| options.fractions.validation = 0.5,
         "no class has a sample to spare, so none can be held out",
         "data.validation",
     );
@@ -155,7 +155,7 @@ fn splits_that_are_too_small() {
     let many: String = (0..900).map(|i| format!("{},c{i}\n", i % 7)).collect();
     check(
         &[("a.csv", format!("x,y\n{many}").as_bytes())],
-        |_, options| (options.validation, options.task) = (0.2, Some(Task::Multiclass)),
+        |_, options| (options.fractions.validation, options.task) = (0.2, Some(Task::Multiclass)),
         "no class has a sample to spare, so none can be held out",
         "data.validation",
     );
@@ -163,6 +163,6 @@ fn splits_that_are_too_small() {
         let error = format!(
             "the share to hold out is {fraction} in all, and must be at least 0 and below 1"
         );
-        check(&[("a.csv", two)], |_, o| o.validation = fraction, &error, "0.1");
+        check(&[("a.csv", two)], |_, o| o.fractions.validation = fraction, &error, "0.1");
     }
 }

@@ -307,7 +307,7 @@ fn targets_that_teach_nothing() {
     let rows: String = (0..200).map(|i| format!("{i},name {i}\n")).collect();
     check(
         &[("a.csv", format!("x,y\n{rows}").as_bytes())],
-        |_, options| options.validation = 0.2,
+        |_, options| options.fractions.validation = 0.2,
         "`a.csv`: the text of the target `y` hardly recurs: 200 different ones in 200 rows",
         "such text is hardly a class",
     );
@@ -467,7 +467,7 @@ proptest! {
     ) {
         let (_folder, result) = read(&[("a.csv", &bytes)], |_, options| {
             options.target = TargetColumn::Index(target);
-            options.validation = validation;
+            options.fractions.validation = validation;
             options.header = header;
         });
         match result {

@@ -155,7 +155,7 @@ fn a_comment_that_most_rows_lack_makes_no_copies() {
         format!("{comment},{},{},{}\n", ["x", "y"][a], ["p", "q"][b], ["no", "yes"][class])
     };
     let text = format!("review,a,b,liked\n{}", (0..600).map(row).collect::<String>());
-    let (_folder, result) = read_texts(&text, |_, options| options.validation = 0.2);
+    let (_folder, result) = read_texts(&text, |_, options| options.fractions.validation = 0.2);
     let notes = result.expect("a good table").notes.join("\n");
     assert!(!notes.contains("the same as") && !notes.contains("the same features"), "{notes}");
 }
@@ -199,7 +199,7 @@ fn copies_of_texts_are_told() {
     let text = format!("review,class\n{}", (0..200).map(row).collect::<String>());
     let (_folder, result) = read(&[("a.csv", text.as_bytes())], |_, options| {
         options.columns.insert("review".into(), ColumnOverride::Text);
-        options.validation = 0.5;
+        options.fractions.validation = 0.5;
     });
     let notes = result.expect("a good table").notes.join("\n");
     assert!(notes.contains(" of 100 held-out rows are the same as rows to train on"), "{notes}");

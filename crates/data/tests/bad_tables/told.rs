@@ -215,7 +215,7 @@ fn a_class_of_which_nothing_is_held_out_is_told() {
     let text = format!("x,y\n{rows}0.5,unique\n");
     let check = |validation: f64, expected: bool| {
         let (_folder, result) =
-            read(&[("a.csv", text.as_bytes())], |_, options| options.validation = validation);
+            read(&[("a.csv", text.as_bytes())], |_, o| o.fractions.validation = validation);
         let note = "class `unique` has 1 sample to train on, none to validate on".to_owned();
         assert_eq!(result.unwrap().notes.contains(&note), expected);
     };
@@ -339,7 +339,7 @@ fn copies_among_the_rows_held_out_are_told() {
     let told = |rows: String| {
         let text = format!("a,b,y\n{rows}");
         let (_folder, result) =
-            self::read(&[("a.csv", text.as_bytes())], |_, options| options.validation = 0.2);
+            self::read(&[("a.csv", text.as_bytes())], |_, o| o.fractions.validation = 0.2);
         result.unwrap().notes.join("\n")
     };
     assert!(!told(rows.clone()).contains("held-out rows"));
@@ -355,7 +355,7 @@ fn copies_are_told_where_nothing_is_held_out() {
         let rows: String = (0..50).chain(0..again).map(row).collect();
         let text = format!("a,b,y\n{rows}");
         let (_folder, result) =
-            read(&[("a.csv", text.as_bytes())], |_, options| options.validation = validation);
+            read(&[("a.csv", text.as_bytes())], |_, o| o.fractions.validation = validation);
         result.unwrap().note_on_copies()
     };
     let copied = told(50, 0.0).unwrap();
@@ -422,7 +422,7 @@ fn a_held_out_target_that_is_far_is_named_by_its_line() {
         let rows: String = (2..42).map(|line| format!("{line},{}\n", target(line))).collect();
         let text = format!("x,y\n{rows}");
         let (_folder, result) =
-            self::read(&[("a.csv", text.as_bytes())], |_, options| options.validation = 0.2);
+            self::read(&[("a.csv", text.as_bytes())], |_, o| o.fractions.validation = 0.2);
         let error = result.err().map(|error| error.to_string());
         error
             .inspect(|error| assert!(error.contains(&format!("of line {far} is")), "{error}"))
@@ -439,7 +439,7 @@ fn rows_of_few_different_values_coincide_by_chance() {
     let told = |column: &str, rows: &str| {
         let text = format!("{column},sex,siblings,y\n{rows}");
         let (_folder, result) =
-            self::read(&[("a.csv", text.as_bytes())], |_, options| options.validation = 0.2);
+            self::read(&[("a.csv", text.as_bytes())], |_, o| o.fractions.validation = 0.2);
         result.unwrap().notes.join("\n")
     };
     let note = "held-out rows are the same as rows to train on";
@@ -471,7 +471,7 @@ fn a_held_out_number_is_an_outlier_beside_all_others() {
     let row = |i: usize| format!("{},{}\n", if i == 99 { 300 } else { i }, i % 3);
     let text = format!("x,y\n{}", (0..100).map(row).collect::<String>());
     let (_folder, result) = read(&[("a.csv", text.as_bytes())], |_, options| {
-        (options.validation, options.hold_out) = (0.2, HoldOut::Last);
+        (options.fractions.validation, options.hold_out) = (0.2, HoldOut::Last);
     });
     let notes = result.unwrap().notes.join("\n");
     assert!(!notes.contains("so far from"), "{notes}");

@@ -3,7 +3,7 @@
 use std::{fmt::Write, fs, path::Path};
 
 use data::{
-    ColumnKind, DataError, TableSplits, TargetKind, Targets, Task,
+    ColumnKind, DataError, Fractions, TableSplits, TargetKind, Targets, Task,
     csv_table::{CsvOptions, TargetColumn, read_csv, read_rows},
     npy::{NpyOptions, read_npy, read_npy_rows, read_npy_table},
     refuse_shared,
@@ -153,9 +153,10 @@ fn check_like_csv(targets: Vec<u8>, texts: &[String], task: Option<Task>) -> Tab
         ("targets.npy", targets),
         ("table.csv", csv.into_bytes()),
     ]);
-    let found = read_npy(&NpyOptions { task, validation: 0.25, ..options(folder.path()) }, 3);
+    let fractions = Fractions { validation: 0.25, ..Fractions::default() };
+    let found = read_npy(&NpyOptions { task, fractions, ..options(folder.path()) }, 3);
     let table = CsvOptions::new(folder.path().join("table.csv"), TargetColumn::Index(-1));
-    let mut expected = read_csv(&CsvOptions { task, validation: 0.25, ..table }, 3).unwrap();
+    let mut expected = read_csv(&CsvOptions { task, fractions, ..table }, 3).unwrap();
     assert_eq!(expected.notes.remove(0), "the first line, `x0,x1,x2,target`, is the header");
     // An array has no lines; those of the splits are all that there are but the header.
     let splits = [Some(&mut expected.train), expected.validation.as_mut()];
@@ -267,7 +268,9 @@ fn other_splits_are_encoded_as_the_first() {
     files.push(("test_features.npy", floats(&[2.0, 250.0], 2)));
     files.push(("test_targets.npy", integers(&[7])));
     let place = folder(&files);
-    let splits = read_npy(&NpyOptions { validation: 0.5, ..options(place.path()) }, 0).unwrap();
+    let mut options = options(place.path());
+    options.fractions.validation = 0.5;
+    let splits = read_npy(&options, 0).unwrap();
     let (validation, test) = (splits.validation.unwrap(), splits.test.unwrap());
     assert_eq!(splits.train.rows(), 3);
     assert_eq!(validation.features, splits.train.features[..4]);
@@ -409,10 +412,10 @@ fn options_that_do_not_fit() {
     };
     let two = || integers(&[0, 1, 0]);
     let fraction = "the share to hold out is 1 in all, and must be at least 0 and below 1";
-    check(two(), |options| options.validation = 1.0, fraction, "data.validation");
+    check(two(), |options| options.fractions.validation = 1.0, fraction, "data.validation");
     check(
         integers(&[0, 1, 2]),
-        |options| (options.validation, options.task) = (0.5, Some(Task::Multiclass)),
+        |options| (options.fractions.validation, options.task) = (0.5, Some(Task::Multiclass)),
         "no class has a sample to spare, so none can be held out",
         "data.validation",
     );
@@ -450,7 +453,8 @@ proptest! {
         validation in prop_oneof![Just(0.0), 0.0..1.0],
     ) {
         let folder = folder(&[("features.npy", features), ("targets.npy", targets)]);
-        let result = read_npy(&NpyOptions { validation, ..options(folder.path()) }, 0);
+        let fractions = Fractions { validation, ..Fractions::default() };
+        let result = read_npy(&NpyOptions { fractions, ..options(folder.path()) }, 0);
         let Some(splits) = value_or_helpful_error(result) else { return Ok(()) };
         let width = splits.preprocessing.width();
         for table in [Some(&splits.train), splits.validation.as_ref()].into_iter().flatten() {

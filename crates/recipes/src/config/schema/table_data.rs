@@ -126,12 +126,8 @@ impl Check for TableData {
         let is_vocabulary = (2..=TextColumns::MOST_WORDS).contains(&self.text_vocabulary);
         checker.require("data.text_vocabulary", is_vocabulary, "2 to 1,000,000 words");
         checker.require("data.text_length", self.text_length >= 1, "at least 1");
-        let fractions = Fractions {
-            train: self.fraction,
-            validation: self.validation_share(),
-            test: self.test,
-        };
-        check_fractions(fractions, checker);
+        let validation = self.validation_share();
+        check_fractions(Fractions { validation, ..self.fractions() }, checker);
         let marks = self.missing.iter().all(|text| !text.trim().is_empty());
         checker.require(
             "data.missing",
@@ -258,9 +254,7 @@ impl TableData {
             header: self.header,
             missing: self.missing.iter().map(|text| text.trim().to_owned()).collect(),
             on_missing_target: self.on_missing_target,
-            fraction: self.fraction,
-            validation: self.validation.unwrap_or(0.0),
-            test: self.test,
+            fractions: self.fractions(),
             hold_out: self.hold_out,
             group: self.group.clone(),
             validation_path: self.validation_path.clone(),
@@ -273,9 +267,7 @@ impl TableData {
         NpyOptions {
             path: self.path.clone().unwrap_or_default(),
             task: self.task,
-            fraction: self.fraction,
-            validation: self.validation.unwrap_or(0.0),
-            test: self.test,
+            fractions: self.fractions(),
             hold_out: self.hold_out,
         }
     }
@@ -285,24 +277,27 @@ impl TableData {
         TextFolderOptions {
             path: self.path.clone().unwrap_or_default(),
             texts: self.texts(),
-            fraction: self.fraction,
-            validation: self.validation.unwrap_or(0.0),
-            test: self.test,
+            fractions: self.fractions(),
         }
+    }
+
+    /// Nothing is held out to validate on where that was left open.
+    fn fractions(&self) -> Fractions {
+        let validation = self.validation.unwrap_or(0.0);
+        Fractions { train: self.fraction, validation, test: self.test }
     }
 
     fn texts(&self) -> TextColumns {
         TextColumns { vocabulary: self.text_vocabulary, length: self.text_length }
     }
 
-    /// The synthetic source's options.
+    /// The synthetic source's options, once the configuration was checked.
     pub(crate) fn synthetic_options(&self) -> SyntheticOptions {
         SyntheticOptions {
             samples: self.samples,
             features: self.features,
             labels: self.labels,
-            validation: self.validation.unwrap_or(0.0),
-            test: self.test,
+            fractions: self.fractions(),
         }
     }
 

@@ -50,8 +50,8 @@ pub enum TextOrigin {
 
 impl Check for TextData {
     fn check(&self, checker: &mut Checker<'_>) {
-        let validation = if self.validation_path.is_some() { 0.0 } else { self.validation };
-        check_fractions(Fractions { train: self.fraction, validation, test: self.test }, checker);
+        let has_validation = self.validation_path.is_some();
+        check_fractions(self.fractions().unless_there(has_validation, false), checker);
         checker.require("data.vocabulary", self.vocabulary >= 2, "at least 2");
         checker.require("data.sequence_length", self.sequence_length >= 1, "at least 1");
         if self.tokens != TokenKind::Words {
@@ -74,6 +74,10 @@ impl Check for TextData {
 }
 
 impl TextData {
+    fn fractions(&self) -> Fractions {
+        Fractions { train: self.fraction, validation: self.validation, test: self.test }
+    }
+
     /// The source's options.
     pub fn options(&self) -> TextOptions {
         TextOptions {
@@ -82,9 +86,7 @@ impl TextData {
             vocabulary: self.vocabulary,
             known: None,
             sequence_length: self.sequence_length,
-            fraction: self.fraction,
-            validation: self.validation,
-            test: self.test,
+            fractions: self.fractions(),
             validation_path: self.validation_path.clone(),
             test_path: self.test_path.clone(),
         }
