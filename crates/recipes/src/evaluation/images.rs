@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use backend::device::Device;
+use base64::{Engine, prelude::BASE64_STANDARD};
 use data::{
     DataError, ImageShape, ImageSource, ImagesInMemory, Shared,
     cifar10::{read_cifar10, read_cifar10_test},
@@ -57,7 +58,7 @@ pub(super) fn examine(
     let shown = |index| {
         let mut pixels = vec![0; source.shape().bytes()];
         source.read(index, &mut pixels)?;
-        let png = picture(source.shape(), &[vec![pixels]], 1);
+        let png = BASE64_STANDARD.encode(picture(source.shape(), &[vec![pixels]], 1));
         Ok::<_, DataError>(Sample::Image { png, name: source.name(index) })
     };
     Ok(Examined {

@@ -287,7 +287,7 @@ mod tests {
             tally.add(logits, Tensor::from_ints([0], &device));
         }
         let classes = ["cat", "dog"].map(str::to_owned);
-        let image = |index: usize| Sample::Image { png: vec![index as u8], name: None };
+        let image = |index: usize| Sample::Image { png: index.to_string(), name: None };
         let worst = tally.mistakes(&classes, |index| Ok::<_, ()>(image(index))).unwrap();
         assert_eq!(worst.len(), MOST);
         assert_eq!((worst[0].truth.as_str(), worst[0].prediction.as_str()), ("dog", "cat"));

@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use askama::Template;
-use base64::{Engine as _, prelude::BASE64_STANDARD};
 use serde_json::Value;
 
 use super::{
@@ -90,7 +89,7 @@ struct Measures<'a> {
 }
 
 struct Picture<'a> {
-    base64: String,
+    base64: &'a str,
     /// The file's, or a description.
     path: String,
     /// Its last part; empty without a file.
@@ -193,7 +192,7 @@ fn picture(mistake: &Mistake) -> Option<Picture<'_>> {
     let path = name.clone().unwrap_or_else(|| format!("a sample of {}", mistake.truth));
     let file = name.as_ref().and_then(|name| Path::new(name).file_name());
     Some(Picture {
-        base64: BASE64_STANDARD.encode(png),
+        base64: png,
         path,
         file: file.map(|file| file.to_string_lossy().into_owned()).unwrap_or_default(),
         truth: &mistake.truth,
@@ -287,7 +286,7 @@ mod tests {
             truth: "cat".to_owned(),
             prediction: "dog".to_owned(),
             probability: None,
-            sample: Sample::Image { png: vec![1], name: name.map(str::to_owned) },
+            sample: Sample::Image { png: "AQ==".to_owned(), name: name.map(str::to_owned) },
         };
         let told = |mistake: &Mistake| picture(mistake).map(|found| (found.path, found.file));
         let expected = ("photos/cat/<1>.png".to_owned(), "<1>.png".to_owned());
