@@ -17,7 +17,6 @@ use data::{
 };
 use inference::IMAGES_AT_A_TIME;
 use rayon::prelude::*;
-use serde::de::IgnoredAny;
 use training::Group;
 
 use super::{
@@ -31,13 +30,14 @@ use crate::{
         Found, IN_MEMORY_BYTES, ImageSet, Progress, bytes, decode, fit, hash, hashes,
         note_on_cache, notes_on_skipped,
     },
+    initial_weights::OnlyWeights,
 };
 
 type Source = Arc<dyn ImageSource>;
 
 pub(super) fn examine(
     evaluated: &Evaluated<'_>,
-    mut config: ImageConfig<IgnoredAny>,
+    mut config: ImageConfig<OnlyWeights>,
     device: &Device,
     progress: &mut Progress<'_>,
 ) -> Result<Examined, Failure> {
@@ -83,7 +83,7 @@ pub(super) fn examine(
 /// - `each`: is given what an image is called, its class, and the prediction
 pub(super) fn predict_each(
     evaluated: &Evaluated<'_>,
-    mut config: ImageConfig<IgnoredAny>,
+    mut config: ImageConfig<OnlyWeights>,
     progress: &mut Progress<'_>,
     each: Each<'_>,
 ) -> Result<(Option<&'static str>, Vec<String>), Failure> {
@@ -106,7 +106,7 @@ pub(super) fn predict_each(
 /// The images to evaluate on; `config` then asks for what the model reads.
 fn to_measure(
     evaluated: &Evaluated<'_>,
-    config: &mut ImageConfig<IgnoredAny>,
+    config: &mut ImageConfig<OnlyWeights>,
     progress: &mut Progress<'_>,
 ) -> Result<Measured<Source>, Failure> {
     backend::set_arithmetic(config.training.arithmetic);

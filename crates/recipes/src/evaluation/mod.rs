@@ -10,17 +10,14 @@ use std::{borrow::Cow, path::Path};
 
 use backend::{Selected, device::Device};
 use inference::{InputKind, Model, Prediction};
-use serde::{
-    Deserialize, Serialize,
-    de::{DeserializeOwned, IgnoredAny},
-};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use training::Metrics;
 
 pub(crate) use self::mistakes::{Mistake, Sample};
 pub(crate) use self::tally::ClassScores;
 use crate::{
     ExitCode, Failure,
-    config::{Check, Checker, Problems, SettingsLayer},
+    config::{Check, Problems, SettingsLayer},
     environment::Environment,
     image_set::Progress,
     paths::{self, last_named, of_same_name, or_moved, trained_on},
@@ -255,9 +252,4 @@ fn note_on_absent(report: &EvaluationReport) -> Option<String> {
             absent.len()
         )),
     }
-}
-
-/// The table `[model]` of any recipe, ignored.
-impl Check for IgnoredAny {
-    fn check(&self, _: &mut Checker<'_>) {}
 }
