@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use backend::{Backend, Part};
+use backend::Backend;
 use burn::tensor::{Int, Tensor};
 use data::{
     DataError, ImageBatch, ImageLoader, ImagePreprocessing, ImageSource,
@@ -60,10 +60,10 @@ impl<B: Backend> ImageLoss<B> {
 /// without gradients.
 ///
 /// - `measured`: what is monitored, and of how many classes
-/// - `forward`: from inputs to logits, `[batch, classes]`
+/// - `forward`: from images, or features in their place, to logits, `[batch, classes]`
 /// - `each`: is shown the logits and the labels of each batch
 pub(crate) fn measure_batches<B: Backend>(
-    batches: impl Iterator<Item = Result<EvaluationBatch<B>, DataError>>,
+    batches: impl Iterator<Item = Result<Augmented<B>, DataError>>,
     forward: impl Fn(Tensor<B, 4>) -> Tensor<B, 2>,
     mut each: impl FnMut(Tensor<B, 2>, Tensor<B, 1, Int>),
     measured: (Monitored, usize),
@@ -75,27 +75,17 @@ pub(crate) fn measure_batches<B: Backend>(
         evaluation = evaluation.with_macro_f1(classes, device);
     }
     for batch in group.until_interrupted(batches) {
-        let EvaluationBatch { inputs, labels, part } = batch?;
+        let Augmented { images, labels, part, .. } = batch?;
         if part.samples == 0 {
             continue;
         }
-        let logits = forward(inputs);
+        let logits = forward(images);
         each(logits.clone(), labels.clone());
         evaluation.add_classes(&logits, &labels);
         let losses = cross_entropy(logits.clone(), labels.clone());
         evaluation.add(losses, [hits(logits, labels)]);
     }
     Ok(evaluation.finish_together(|sums| group.all_reduce_f64(sums))?)
-}
-
-/// What a network is measured on at a time.
-pub(crate) struct EvaluationBatch<B: Backend> {
-    /// Normalised images, or features of them: `[batch, channels, height, width]`
-    pub(crate) inputs: Tensor<B, 4>,
-    /// `[batch]`
-    pub(crate) labels: Tensor<B, 1, Int>,
-    /// What of it falls to this process.
-    pub(crate) part: Part,
 }
 
 /// A split to measure on, without gradients.
@@ -138,10 +128,9 @@ impl<B: Backend> ImageEvaluation<B> {
         forward: impl Fn(Tensor<B, 4>) -> Tensor<B, 2>,
         each: impl FnMut(Tensor<B, 2>, Tensor<B, 1, Int>),
     ) -> Result<Metrics, Failure> {
-        let normalise = |ImageBatch { images, labels, part, .. }: ImageBatch<B>| EvaluationBatch {
-            inputs: self.augmentation.normalise(images),
-            labels,
-            part,
+        let normalise = |ImageBatch { images, labels, part, .. }: ImageBatch<B>| {
+            let images = self.augmentation.normalise(images);
+            Augmented { images, labels, mixed: None, part }
         };
         let batches = self.loader.batches(0, 0).map(|batch| batch.map(normalise));
         measure_batches(batches, forward, each, self.measured, &self.group, &self.device)

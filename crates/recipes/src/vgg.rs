@@ -6,7 +6,7 @@ use backend::{AutodiffBackend, Backend, Selected, device};
 use burn::{backend::Autodiff, tensor::Tensor};
 use data::{
     ImageSource,
-    augment::{AugmentOptions, Augmentation, Augmented},
+    augment::{AugmentOptions, Augmentation},
     refuse_shared,
 };
 use inference::{Description, Preprocessing};
@@ -21,7 +21,7 @@ use crate::{
     backbone::Model,
     config::{ImageConfig, Monitored},
     features::{Features, Frozen, Split},
-    image_evaluation::{EvaluationBatch, ImageLoss, measure_batches},
+    image_evaluation::{ImageLoss, measure_batches},
     image_set::{ImageSet, Progress, bytes_on_device},
     plan::{FrozenLayers, Outline, Plan},
     pretrained::Pretrained,
@@ -294,10 +294,7 @@ fn measure<B: Backend>(
     group: &Group,
     device: &B::Device,
 ) -> Result<Metrics, Failure> {
-    let batches = split.batches(0, 0).map(|batch| {
-        let Augmented { images, labels, part, .. } = batch?();
-        Ok(EvaluationBatch { inputs: images, labels, part })
-    });
+    let batches = split.batches(0, 0).map(|batch| Ok(batch?()));
     let forward = |features| model.forward(features, &mut Pass::evaluation());
     measure_batches(batches, forward, |_, _| (), measured, group, device)
 }
