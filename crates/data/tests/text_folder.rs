@@ -8,7 +8,7 @@ mod folders;
 use std::{fs, path::Path};
 
 use data::{
-    ColumnKind, DataError, Origins, TableSplits, Targets, TextColumns,
+    ColumnKind, DataError, Fractions, Origins, TableSplits, Targets, TextColumns,
     text_folder::{
         TextFolderOptions, decode_text, fingerprint, read_labelled_texts, read_text_folder,
         text_files_in,
@@ -139,11 +139,12 @@ fn what_is_not_utf8_is_latin_1_and_told() {
     let path = root.path().display().to_string().replace('\\', "/");
     for expected in [
         format!("2 texts, such as `{path}/a/1.txt`, are not UTF-8, and read as Latin-1"),
-        format!("`{path}/b/1.txt` is empty"),
+        format!("`{path}/b/1.txt` is without a word"),
     ] {
         assert!(notes.contains(&expected), "{notes}");
     }
-    assert_eq!(decode_text(latin.to_vec(), Path::new("x")).unwrap(), "a naïve café");
+    let decoded = decode_text(latin.to_vec(), Path::new("x")).unwrap();
+    assert_eq!(decoded, ("a naïve café".to_owned(), false));
 }
 
 #[test]
@@ -160,6 +161,12 @@ fn what_is_wrong_is_told_with_its_place() {
         "put the texts of each class in a folder",
     );
     check(&[("1.txt", b"red")], "`FOLDER` has no class folders", "put the texts of each class");
+    let unsorted = "the texts in `train` are in no class folders";
+    check(
+        &[("train/1.txt", b"red"), ("test/1.txt", b"red")],
+        unsorted,
+        "put the texts of each class",
+    );
     check(
         &[a, ("b/1.pdf", b"")],
         "the class folder `b` has no texts",
@@ -170,7 +177,11 @@ fn what_is_wrong_is_told_with_its_place() {
         "`FOLDER`: no word is in two of the texts to train on",
         "add texts",
     );
-    check(&[a, b, ("b/2.txt", b"a\0b")], "`b/2.txt`: the text has a zero byte at byte 1", "");
+    check(
+        &[a, b, ("b/2.txt", b"a\0b")],
+        "`b/2.txt`: the text has a zero byte at byte 1",
+        "move it away",
+    );
     check(
         &[a, b, ("b/2", b"%PDF-1.4 \xff")],
         "`b/2` is a PDF document, plain text is expected",
@@ -179,7 +190,7 @@ fn what_is_wrong_is_told_with_its_place() {
     check(
         &[a, b, ("b/2.txt", b"\xffa\0b")],
         "`b/2.txt`: the text is not UTF-8 at byte 0",
-        "iconv -f windows-1252",
+        "move it away, if it is no text",
     );
     check(
         &[a, b, ("b/2", b"\xff\xfer\0e\0d\0")],
@@ -218,6 +229,68 @@ fn texts_in_two_splits_are_told() {
     let splits = read(root.path()).unwrap();
     assert_eq!(splits.shared.len(), 1);
     assert!(data::refuse_shared(&splits.shared).is_err());
+}
+
+/// What stands for a missing value in a table does so in a file, since it does when the text is predicted.
+#[test]
+fn texts_are_learnt_from_as_they_are_predicted() {
+    let files = [
+        ("a/1.txt", "NA"),
+        ("a/2.txt", " red,\n\u{feff}don’t "),
+        ("b/1.txt", "?"),
+        ("b/2.txt", "red don't"),
+    ];
+    let root = folder(&files);
+    let splits = read(root.path()).unwrap();
+    let mut predicted = Vec::new();
+    for (_, text) in files {
+        splits.preprocessing.encode(&[text], &mut predicted).unwrap();
+    }
+    assert_eq!(splits.train.features, predicted);
+    assert!(predicted.contains(&0.0) && predicted.contains(&2.0));
+}
+
+#[test]
+fn what_the_program_wrote_among_the_data_is_no_class() {
+    let root = folder(&TEXTS);
+    let same = fingerprint(root.path()).unwrap();
+    let written =
+        ["runs/first/config.toml", "runs/first/out.txt", "notes/second/config.toml", "README"];
+    for file in written {
+        let path = root.path().join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "red").unwrap();
+    }
+    assert_eq!(read(root.path()).unwrap().preprocessing.target.classes(), ["a", "b"]);
+    assert_eq!(fingerprint(root.path()).unwrap(), same);
+}
+
+#[cfg(unix)]
+#[test]
+fn class_folders_may_be_links() {
+    let elsewhere = folder(&TEXTS);
+    let root = folder(&[("train/b/1.txt", "a blue moon"), ("docs/1.txt", "not read")]);
+    std::os::unix::fs::symlink(elsewhere.path().join("a"), root.path().join("train/a")).unwrap();
+    let splits = read(root.path()).unwrap();
+    assert_eq!(splits.train.rows(), 3);
+    assert!(splits.notes.iter().any(|note| note.contains("docs`")), "{:?}", splits.notes);
+    let before = fingerprint(root.path()).unwrap();
+    fs::write(elsewhere.path().join("a/1.txt"), "another text").unwrap();
+    assert_ne!(fingerprint(root.path()).unwrap(), before);
+}
+
+#[test]
+fn a_part_of_what_is_not_held_out_can_be_trained_on() {
+    let texts: Vec<(String, &str)> =
+        (0..40).map(|i| (format!("{}/{i}.txt", ["a", "b"][i % 2]), "one text of many")).collect();
+    let texts: Vec<(&str, &str)> = texts.iter().map(|(path, text)| (&**path, *text)).collect();
+    let root = folder(&texts);
+    let fractions = Fractions { train: 0.5, validation: 0.25, test: 0.25 };
+    let options = TextFolderOptions { fractions, ..TextFolderOptions::new(root.path()) };
+    let splits = read_text_folder(&options, 1).unwrap();
+    let rows =
+        [Some(splits.train), splits.validation, splits.test].map(|table| table.unwrap().rows());
+    assert_eq!(rows, [10, 10, 10]);
 }
 
 #[test]

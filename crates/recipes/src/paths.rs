@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use data::image_folder::training_folder;
+use data::class_folders::{FileKind, training_folder};
 
 use crate::{
     ExitCode, Failure,
@@ -125,9 +125,10 @@ fn same_name(run: &Path) -> Option<(PathBuf, String)> {
 pub(crate) fn trained_on(layers: &[SettingsLayer], data: &Path) -> bool {
     let Some(own) = last_named(layers, DATA) else { return false };
     let place = |path: &Path| fs::canonicalize(path).ok();
-    let trained = [Some(own.clone()), training_folder(&own)];
-    let is_same = place(data)
-        .is_some_and(|data| trained.iter().flatten().any(|own| place(own).as_ref() == Some(&data)));
+    let splits = [FileKind::Image, FileKind::Text].map(|kind| training_folder(&own, kind));
+    let mut trained = splits.into_iter().flatten().chain([own.clone()]);
+    let is_same =
+        place(data).is_some_and(|data| trained.any(|own| place(&own).as_ref() == Some(&data)));
     is_same || is_copy(&own, data).unwrap_or(false)
 }
 

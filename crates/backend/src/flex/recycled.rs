@@ -18,6 +18,9 @@ use burn_std::{AllocationController, AllocationProperty};
 
 use super::number_of_elements;
 
+/// A step of training returns fewer buffers: what it needs at its peak is not forgotten within it.
+const FADES_AFTER: usize = 1 << 12;
+
 /// One cache line, and one AVX-512 vector.
 pub(super) const ALIGNMENT: usize = 64;
 
@@ -150,8 +153,10 @@ struct FreeList {
     used_bytes: usize,
     /// The most that was in use at once, which [fades](Self::fade).
     peak_bytes: usize,
-    /// The most since nothing was in use.
+    /// The most since it faded last.
     recent_peak_bytes: usize,
+    /// Buffers returned since then.
+    returned: usize,
 }
 
 static FREE: Mutex<FreeList> = Mutex::new(FreeList::new());
@@ -169,6 +174,7 @@ impl FreeList {
             used_bytes: 0,
             peak_bytes: 0,
             recent_peak_bytes: 0,
+            returned: 0,
         }
     }
 
@@ -189,18 +195,19 @@ impl FreeList {
         self.used_bytes -= buffer.capacity;
         self.free_bytes += buffer.capacity;
         self.buffers.push(buffer);
-        if self.used_bytes == 0 {
+        self.returned += 1;
+        if self.used_bytes == 0 || self.returned >= FADES_AFTER {
             self.fade();
         }
         self.trim();
     }
 
-    /// Lets the peak fall a little towards what was needed since nothing was in use last. So a server, of
-    /// which nothing is in use between two requests, keeps the memory of a burst for some thousand of them.
+    /// Lets the peak fall a little towards what was needed of late, so that a server frees the memory of a burst
+    /// within some thousand requests.
     fn fade(&mut self) {
         let faded = self.peak_bytes - self.peak_bytes / 256;
         self.peak_bytes = faded.max(self.recent_peak_bytes);
-        self.recent_peak_bytes = 0;
+        (self.recent_peak_bytes, self.returned) = (self.used_bytes, 0);
     }
 
     /// Frees the oldest buffers while used and free ones together exceed one and a half times the
@@ -306,6 +313,20 @@ mod tests {
         assert_eq!(kept_after(1), 100);
         assert!((50..90).contains(&kept_after(200)));
         assert_eq!(kept_after(2000), 1);
+    }
+
+    /// As where calls overlap.
+    #[test]
+    fn a_burst_is_forgotten_while_some_memory_is_in_use() {
+        let mut list = FreeList::new();
+        let burst: Vec<Buffer> = (0..100).map(|_| taken(&mut list, 1 << 16)).collect();
+        burst.into_iter().for_each(|buffer| list.put(buffer));
+        let _held = taken(&mut list, 1 << 16);
+        for _ in 0..2000 * FADES_AFTER {
+            let buffer = taken(&mut list, 1 << 16);
+            list.put(buffer);
+        }
+        assert!(list.buffers.len() <= 2, "{}", list.buffers.len());
     }
 
     #[test]

@@ -78,16 +78,20 @@ impl ClassFolderError {
             ),
             Self::ClassName { .. } => "rename the folder".into(),
             Self::EmptyClasses { kind, are_skipped: true, .. } => {
-                format!("add {} ({}): too few other folders have any", kind.plural(), kind.names())
+                format!(
+                    "add {} ({}): too few other folders have any",
+                    kind.plural(),
+                    kind.endings()
+                )
             }
             Self::EmptyClasses { kind, .. } => {
-                let (files, names) = (kind.plural(), kind.names());
+                let (files, endings) = (kind.plural(), kind.endings());
                 match kind {
                     FileKind::Image => format!(
-                        "add {files} ({names}), delete what has none, or leave it out by \
+                        "add {files} ({endings}), delete what has none, or leave it out by \
                          `data.on_bad_image = \"skip\"`"
                     ),
-                    FileKind::Text => format!("add {files} ({names}), or delete what has none"),
+                    FileKind::Text => format!("add {files} ({endings}), or delete what has none"),
                 }
             }
             Self::UnknownClass { train, is_empty: true, kind, .. } => format!(

@@ -173,7 +173,7 @@ fn files(entries: &[PathBuf], kind: FileKind) -> impl Iterator<Item = &PathBuf> 
 /// Whether a folder with a split's name has folders in it, as a split does. A class may be called
 /// `train` too: beside `bus` and `bicycle` that is a folder of images. One of both is refused:
 /// either guess would train on other classes than the user has. Texts beside class folders only describe
-/// them, as a `README` does.
+/// them, as a `README` does: a class of texts that has folders as well must not be called as a split.
 fn is_split(path: &Path, kind: FileKind) -> Result<bool, ClassFolderError> {
     let entries = listing::entries(path)?;
     let has_folder = entries.iter().any(|entry| entry.is_dir());

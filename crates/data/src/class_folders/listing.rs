@@ -8,7 +8,7 @@ use std::{
 use store::sha256_hex;
 
 use super::{ClassFolderError, FileKind, layout, without_files};
-use crate::{count::counted, image_folder};
+use crate::count::counted;
 
 /// The folders in which macOS packs what only it can read, under the names of the files, and in which
 /// Synology's drives keep small copies of images.
@@ -17,8 +17,10 @@ const OF_SYSTEMS: [&str; 2] = ["__MACOSX", "@eaDir"];
 /// Where runs lie unless the user names another folder. It may have no run yet.
 const RUNS: &str = "runs";
 
-/// The files by which a run and a cache of decoded images are known.
-const WRITTEN: [&str; 2] = ["config.toml", image_folder::CACHE_MANIFEST];
+/// The file that a cache of decoded images is known by.
+pub(crate) const CACHE_MANIFEST: &str = "manifest.json";
+/// The files by which a run and such a cache are known.
+const WRITTEN: [&str; 2] = ["config.toml", CACHE_MANIFEST];
 
 /// The files of a split, in the order of their paths.
 #[derive(Debug)]
@@ -272,21 +274,25 @@ pub(super) fn data_in(folder: &Path, kind: FileKind) -> Result<Vec<PathBuf>, Cla
     Ok(found)
 }
 
-/// Whether a folder is that of a run or a cache, or holds some, and has no files of the kind.
+/// Whether a folder is that of a run or a cache, or holds some. Images in it make it a class all the same; a
+/// text does not, as it may be what the program printed.
 fn is_of_training(folder: &Path, kind: FileKind) -> bool {
     let is_marked = |folder: &Path| WRITTEN.iter().any(|name| folder.join(name).is_file());
     let holds_marked = || {
         entries(folder).is_ok_and(|within| {
-            // Not of each file: there may be millions.
+            // Not of each file that is named as data: there may be millions.
             within
                 .iter()
                 .filter(|one| one.extension().is_none() || !kind.is_name_of(one))
                 .any(|one| is_marked(one))
         })
     };
-    let is_written = folder.ends_with(RUNS) || is_marked(folder) || holds_marked();
+    let is_written = is_marked(folder) || holds_marked();
     let files = || list_class(folder, kind, &mut Ignored::default());
-    is_written && files().is_ok_and(|files| files.is_empty())
+    match kind {
+        FileKind::Text if is_written => true,
+        _ => (is_written || folder.ends_with(RUNS)) && files().is_ok_and(|files| files.is_empty()),
+    }
 }
 
 /// The files of the kind in a folder and in those below it, in the order of their paths. As where they are

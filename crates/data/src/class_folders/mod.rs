@@ -14,10 +14,10 @@ mod error;
 pub(crate) mod layout;
 pub(crate) mod listing;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 pub use self::error::ClassFolderError;
-pub(crate) use self::{error::without_files, layout::find_splits, listing::Listing};
+pub(crate) use self::{error::without_files, listing::Listing};
 
 /// What the files of a class are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +38,7 @@ const IMAGES_NOT_READ: [&str; 12] =
 
 impl FileKind {
     /// Whether a file is named like one of this kind. Only its content tells what it is.
-    pub(crate) fn is_name_of(self, path: &Path) -> bool {
+    pub fn is_name_of(self, path: &Path) -> bool {
         let is = |name: &&str| {
             path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(name))
         };
@@ -50,18 +50,24 @@ impl FileKind {
     }
 
     /// What files of this kind are called.
-    pub(crate) fn plural(self) -> &'static str {
+    pub fn plural(self) -> &'static str {
         match self {
             Self::Image => "images",
             Self::Text => "texts",
         }
     }
 
-    /// How files of this kind are named.
-    fn names(self) -> &'static str {
+    /// How files of this kind end that are read.
+    pub fn endings(self) -> &'static str {
         match self {
-            Self::Image => ".jpg, .png, .bmp or .webp",
+            Self::Image => ".jpg, .jpeg, .png, .bmp or .webp",
             Self::Text => ".txt, or no ending",
         }
     }
+}
+
+/// The folder with the classes to train on of a folder that may have splits; none where that cannot be
+/// told.
+pub fn training_folder(folder: &Path, kind: FileKind) -> Option<PathBuf> {
+    layout::find_splits(folder, kind).ok().map(|splits| splits.train)
 }

@@ -108,10 +108,6 @@ impl<'a> RowReader<'a> {
         let mut reader = CsvReader::new(input, Path::new(name), &preprocessing.missing)?;
         let mut layout = Layout::find(&mut reader, preprocessing, None)?;
         if reader.is_at_end() {
-            // Nothing tells a header of other names from a row.
-            if layout.by_position {
-                return Err(CsvError::HeaderOnly { path: reader.path().to_owned() }.into());
-            }
             layout.note = Some(format!("`{name}` has a header and no rows"));
         }
         read_numbers(&mut reader, &layout, preprocessing);

@@ -28,7 +28,7 @@ pub struct CsvOptions {
     pub missing: Vec<String>,
     /// What becomes of a row without a value to predict.
     pub on_missing_target: OnMissingTarget,
-    /// What is held out, where there is no `validation_path` or no `test_path`, and trained on.
+    /// How many rows are held out where there is no `validation_path` or `test_path`, and trained on.
     pub fractions: Fractions,
     /// How to hold out rows.
     pub hold_out: HoldOut,

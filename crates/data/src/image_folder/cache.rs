@@ -27,6 +27,7 @@ use super::{
 };
 use crate::{
     DataError, ImageShape, Resize,
+    class_folders::listing::CACHE_MANIFEST,
     progress::{Progress, go_on},
 };
 
@@ -42,8 +43,6 @@ const MOST_OPEN: usize = 64;
 
 /// How often a process that waits for another's cache looks at it.
 const POLL: Duration = Duration::from_millis(200);
-
-pub(crate) const MANIFEST: &str = "manifest.json";
 
 /// A cache that was found to be whole, open for reading.
 #[derive(Debug)]
@@ -122,7 +121,7 @@ impl Cache {
         shape: ImageShape,
     ) -> Result<Option<Self>, ImageFolderError> {
         let images = hashes.len();
-        let path = directory.join(MANIFEST);
+        let path = directory.join(CACHE_MANIFEST);
         let Some(manifest) = if_there(fs::read(&path)).map_err(cache_read(&path))? else {
             return Ok(None);
         };
@@ -177,7 +176,7 @@ impl Cache {
             contents_sha256: contents(passed.hashes.iter().map(String::as_str).collect()),
             shard_sha256,
         };
-        let path = directory.join(MANIFEST);
+        let path = directory.join(CACHE_MANIFEST);
         let json = serde_json::to_vec_pretty(&manifest)
             .map_err(|error| cache_read(&path)(error.into()))?;
         store::write_whole(&path, &json).map_err(ImageFolderError::CacheWrite)?;

@@ -29,13 +29,13 @@ use std::path::{Path, PathBuf};
 
 use crate::{
     DataError,
-    class_folders::{self, FileKind, layout, listing},
+    class_folders::{FileKind, layout, listing, training_folder},
     count::counted,
     files::Folder,
     shared,
 };
 
-pub(crate) use self::{cache::MANIFEST as CACHE_MANIFEST, resize::write_pixels};
+pub(crate) use self::resize::write_pixels;
 
 pub use self::{
     error::{BadImage, ImageFolderError},
@@ -96,7 +96,7 @@ impl ImageFolderSplits {
 pub fn open_image_folder(options: &ImageFolderOptions) -> Result<ImageFolderSplits, DataError> {
     let shape = options.shape()?;
     Folder::open(&options.path)?;
-    let folders = class_folders::find_splits(&options.path, FileKind::Image)?;
+    let folders = layout::find_splits(&options.path, FileKind::Image)?;
     let skips_empty = options.on_bad_image == OnBadImage::Skip;
     let train =
         listing::list_train(&folders.train, FileKind::Image, options.one_class, skips_empty)?;
@@ -133,8 +133,8 @@ const COMPARED: usize = 200;
 /// - `trained`: the folder with the run's images, of which it may have held out some
 /// - `given`: the folder of which the test split is measured, else the validation split, else all
 pub fn note_on_known_images(trained: &Path, given: &Path) -> Option<String> {
-    let known = image_files_in(&training_folder(trained)?).ok()?;
-    let measured = class_folders::find_splits(given, FileKind::Image).ok()?;
+    let known = image_files_in(&training_folder(trained, FileKind::Image)?).ok()?;
+    let measured = layout::find_splits(given, FileKind::Image).ok()?;
     let measured = measured.test.or(measured.validation).unwrap_or(measured.train);
     let mut measured = image_files_in(&measured).ok()?;
     let every = measured.len().div_ceil(COMPARED).max(1);
@@ -142,10 +142,4 @@ pub fn note_on_known_images(trained: &Path, given: &Path) -> Option<String> {
     measured = measured.into_iter().step_by(every).collect();
     let shared = shared::find_files(shared::OF_A_FOLDER, [&known, &measured, &[]]).pop()?;
     Some(shared.note_on_known(&(counted(shared.total, "image") + looked_at)))
-}
-
-/// The folder with the classes to train on of a folder that may have splits; none where that cannot be
-/// told.
-pub fn training_folder(folder: &Path) -> Option<PathBuf> {
-    class_folders::find_splits(folder, FileKind::Image).ok().map(|splits| splits.train)
 }

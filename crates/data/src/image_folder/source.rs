@@ -376,7 +376,7 @@ pub fn decode_image(
     decode_pixels(bytes, shape, resize, pixels)
 }
 
-/// The height and width of an image, without decoding it.
+/// The height and width of an image as it is stored, before EXIF data turn it, without decoding it.
 ///
 /// # Errors
 ///

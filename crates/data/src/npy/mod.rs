@@ -38,7 +38,7 @@ pub struct NpyOptions {
     /// The kind of prediction. By default whole numbers are classes if at most 20 of them differ, and
     /// everything else is a regression.
     pub task: Option<Task>,
-    /// What is held out, where there are no files for it, and trained on.
+    /// How many samples are held out where there are no files for it, and trained on.
     pub fractions: Fractions,
     /// How to hold out samples.
     pub hold_out: HoldOut,

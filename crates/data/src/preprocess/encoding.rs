@@ -208,6 +208,36 @@ mod tests {
     };
 
     #[test]
+    fn a_row_by_names_is_the_row_by_places() {
+        let table = example();
+        let names: Vec<&str> = table.columns.iter().map(|column| column.name.as_str()).collect();
+        let cells: Vec<&str> = names
+            .iter()
+            .map(|&name| match name {
+                "age" => "-999",
+                "sex" => "other",
+                _ => "",
+            })
+            .collect();
+        let (mut by_place, mut by_name) = (vec![7.0], vec![7.0]);
+        table.encode(&cells, &mut by_place).unwrap();
+        let is_dropped = |name: &str| name == "ticket";
+        let cell = |name: &str| {
+            let place = names.iter().position(|&other| other == name).unwrap();
+            (!is_dropped(name)).then_some(cells[place])
+        };
+        let odd = table.encode_named(cell, &mut by_name).unwrap();
+        assert_eq!((odd, &by_name), (vec![("sex", Odd::Unseen)], &by_place));
+
+        let lacking = |name: &str| cell(name).filter(|_| name != "sex");
+        let error = table.encode_named(lacking, &mut by_name).unwrap_err();
+        assert_eq!(error, CellError::NoColumn { column: "sex".to_owned() });
+        let wrong = |name: &str| if name == "age" { Some("old") } else { cell(name) };
+        assert!(table.encode_named(wrong, &mut by_name).is_err());
+        assert_eq!(by_name, by_place, "what was there stays");
+    }
+
+    #[test]
     fn rows_are_encoded() {
         let check = |cells: [&str; 4], expected: [f32; 4]| {
             let mut out = vec![];

@@ -25,7 +25,7 @@ pub struct SyntheticOptions {
     pub features: usize,
     /// What the labels follow.
     pub labels: Labels,
-    /// What is held out and trained on.
+    /// How many samples are held out, and trained on.
     pub fractions: Fractions,
 }
 

@@ -19,8 +19,8 @@ pub struct TextOptions {
     pub known: Option<Vocabulary>,
     /// Tokens in a window.
     pub sequence_length: usize,
-    /// What is held out at the end to validate on and after it, at the very end, to test on, and the part of
-    /// the rest, at its beginning, to train on.
+    /// How much is held out at the end to validate on, and after that, at the very end, to test on; what is
+    /// trained on lies at the beginning of the rest.
     pub fractions: Fractions,
     /// A file or folder to validate on, instead of the end of the text.
     pub validation_path: Option<PathBuf>,

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::names::list;
+use crate::{names::list, text::TextError};
 
 /// What is wrong with a folder of texts, its class folders and its files aside.
 #[derive(Debug, thiserror::Error)]
@@ -15,6 +15,9 @@ pub enum TextFolderError {
     /// A class folder that the model has no class for.
     #[error("the model knows no class that is called as the folder `{}`", path.display())]
     UnknownClass { path: PathBuf, classes: Vec<String> },
+    /// A file that is no text.
+    #[error(transparent)]
+    NoText(TextError),
     /// Texts for a model of other rows.
     #[error("`{}` is a folder, and each row of the model is not one text", path.display())]
     OtherRows { path: PathBuf },
@@ -30,6 +33,10 @@ impl TextFolderError {
             Self::UnknownClass { classes, .. } => {
                 format!("the classes are {}; move other folders away", list(classes))
             }
+            Self::NoText(TextError::NotUtf8 { utf16: false, .. } | TextError::ZeroByte { .. }) => {
+                "move it away, if it is no text".into()
+            }
+            Self::NoText(reason) => reason.help(),
             Self::OtherRows { .. } => "name a file of rows as the model was trained on".into(),
         }
     }

@@ -25,11 +25,14 @@ pub use self::error::TextFolderError;
 use crate::{
     Column, ColumnKind, DataError, Fractions, Origins, Shared, Table, TablePreprocessing,
     TableSplits, Target, TargetKind, Targets, TextColumns, Vocabulary,
-    class_folders::{self, FileKind, Listing, layout, listing},
+    class_folders::{FileKind, Listing, layout, listing},
     count::counted,
     files::Folder,
     names::list,
-    preprocess::text_cell::{encode_tokens, ids_of_plain, plain},
+    preprocess::{
+        cell::Cell,
+        text_cell::{encode_tokens, ids_of_plain, plain},
+    },
     shared, split,
     table::{matrix, notes_on_splits, target_note, text_columns},
     text::{TextError, text_of},
@@ -47,7 +50,7 @@ pub struct TextFolderOptions {
     pub path: PathBuf,
     /// How the texts are read.
     pub texts: TextColumns,
-    /// What is held out, where there is no folder for it, and trained on.
+    /// How many texts are held out where there is no folder for it, and trained on.
     pub fractions: Fractions,
 }
 
@@ -88,26 +91,17 @@ impl TextFolderOptions {
 pub fn read_text_folder(options: &TextFolderOptions, seed: u64) -> Result<TableSplits, DataError> {
     options.fractions.check()?;
     options.texts.check()?;
-    Folder::open(&options.path)?;
-    let folders = class_folders::find_splits(&options.path, KIND)?;
-    let train = Texts::read(listing::list_train(&folders.train, KIND, false, false)?)?;
-    let of_folder = |folder: Option<PathBuf>| {
-        let list = |folder: PathBuf| listing::list_held_out(&folder, KIND, &train.listing, false);
-        folder.map(|folder| Texts::read(list(folder)?)).transpose()
-    };
-    let (validation, test) = (of_folder(folders.validation)?, of_folder(folders.test)?);
+    let Listings { train, validation, test, passed_over } = Listings::of(&options.path)?;
+    let read = |listing: Option<Listing>| listing.map(Texts::read).transpose();
+    let (train, validation, test) = (Texts::read(train)?, read(validation)?, read(test)?);
 
-    let all = || [&train].into_iter().chain(&validation).chain(&test);
-    let files = |split: &Option<Texts>| {
-        split.as_ref().map(|texts| texts.listing.files.clone()).unwrap_or_default()
-    };
-    let (validation_files, test_files) = (files(&validation), files(&test));
-    let files = [&train.listing.files[..], &validation_files, &test_files];
+    let files = [Some(&train), validation.as_ref(), test.as_ref()];
+    let files = files.map(|texts| texts.map_or(&[][..], |texts| &texts.listing.files));
     let shared = shared::find_files(shared::OF_A_FOLDER, files);
     let mut notes: Vec<String> = shared.iter().map(Shared::note).collect();
-    notes.extend(layout::note_on_passed_over(&folders.passed_over, KIND));
-    notes.extend(all().flat_map(Texts::notes));
-    notes.extend(all().skip(1).filter_map(|texts| note_on_absent(&train.listing, &texts.listing)));
+    notes.extend(layout::note_on_passed_over(&passed_over, KIND));
+    notes.extend([&train].into_iter().chain(&validation).chain(&test).flat_map(Texts::notes));
+    notes.extend(test.as_ref().and_then(|test| note_on_absent(&train.listing, &test.listing)));
 
     let fractions = options.fractions.unless_there(validation.is_some(), test.is_some());
     let parts = split::hold_out(&train.listing.labels, fractions, seed)?;
@@ -149,7 +143,7 @@ pub fn read_labelled_texts(
     let (vocabulary, length) = column_of(preprocessing)
         .ok_or_else(|| TextFolderError::OtherRows { path: path.to_owned() })?;
     Folder::open(path)?;
-    let folders = class_folders::find_splits(path, KIND)?;
+    let folders = layout::find_splits(path, KIND)?;
     let (split, folder) = match (folders.test, folders.validation) {
         (Some(test), _) => (Some("test"), test),
         (None, Some(validation)) => (Some("validation"), validation),
@@ -179,13 +173,13 @@ pub fn text_files_in(folder: &Path) -> Result<Vec<PathBuf>, DataError> {
     Ok(listing::files_in(folder, KIND)?)
 }
 
-/// The text of a file: UTF-8, or else Latin-1.
+/// The text of a file, UTF-8 or else Latin-1, and whether it is UTF-8.
 ///
 /// # Errors
 ///
 /// Where the file cannot be read, or is no text.
-pub fn read_text_file(path: &Path) -> Result<String, DataError> {
-    read_file(path).map(|(text, _)| text)
+pub fn read_text_file(path: &Path) -> Result<(String, bool), DataError> {
+    decode_text(fs::read(path).map_err(|reason| DataError::io(path, reason))?, path)
 }
 
 /// As [`read_text_file`], of the bytes of what `path` names in errors.
@@ -193,38 +187,60 @@ pub fn read_text_file(path: &Path) -> Result<String, DataError> {
 /// # Errors
 ///
 /// Where the bytes are no text.
-pub fn decode_text(bytes: Vec<u8>, path: &Path) -> Result<String, DataError> {
-    decode(bytes, path).map(|(text, _)| text)
+pub fn decode_text(bytes: Vec<u8>, path: &Path) -> Result<(String, bool), DataError> {
+    match text_of(&bytes, path) {
+        Ok(text) => Ok((text, true)),
+        // No text has a zero byte, in any encoding of single bytes.
+        Err(TextError::NotUtf8 { utf16: false, .. }) if !bytes.contains(&0) => {
+            Ok((bytes.into_iter().map(char::from).collect(), false))
+        }
+        Err(reason) => Err(TextFolderError::NoText(reason).into()),
+    }
 }
 
-/// A hash of the names and the contents of all texts in a folder.
+/// A hash of the names and the contents of all texts that [`read_text_folder`] reads, whatever is held out.
 ///
 /// # Errors
 ///
 /// Where a folder or a file cannot be read.
 pub fn fingerprint(folder: &Path) -> Result<String, DataError> {
-    let files = text_files_in(folder)?;
+    let Listings { train, validation, test, .. } = Listings::of(folder)?;
     let hash = |path: &PathBuf| {
         let text = fs::read(path).map_err(|reason| DataError::io(path, reason))?;
-        let name = path.strip_prefix(folder).unwrap_or(path).display().to_string();
-        Ok(format!("{name:?} {}\n", sha256_hex(&text)))
+        Ok::<_, DataError>(sha256_hex(&text))
     };
-    let hashes: Vec<String> = files.par_iter().map(hash).collect::<Result<_, DataError>>()?;
-    Ok(sha256_hex(hashes.concat().as_bytes()))
+    let of_split = |listing: &Listing| {
+        let hashes = listing.files.par_iter().map(hash).collect::<Result<Vec<String>, _>>()?;
+        Ok::<_, DataError>(listing.fingerprint(&hashes))
+    };
+    let splits = [Some(&train), validation.as_ref(), test.as_ref()];
+    let splits: Vec<Option<String>> = splits
+        .map(|listing| listing.map(of_split).transpose())
+        .into_iter()
+        .collect::<Result<_, _>>()?;
+    Ok(sha256_hex(format!("{splits:?}").as_bytes()))
 }
 
-/// As [`read_text_file`], and whether it is UTF-8.
-fn read_file(path: &Path) -> Result<(String, bool), DataError> {
-    decode(fs::read(path).map_err(|reason| DataError::io(path, reason))?, path)
+/// The files of a folder's splits.
+struct Listings {
+    train: Listing,
+    validation: Option<Listing>,
+    test: Option<Listing>,
+    /// As [`SplitFolders::passed_over`](layout::SplitFolders::passed_over).
+    passed_over: Vec<PathBuf>,
 }
 
-fn decode(bytes: Vec<u8>, path: &Path) -> Result<(String, bool), DataError> {
-    match text_of(&bytes, path) {
-        // No text has a zero byte, in any encoding of single bytes.
-        Err(TextError::NotUtf8 { utf16: false, .. }) if !bytes.contains(&0) => {
-            Ok((bytes.into_iter().map(char::from).collect(), false))
-        }
-        text => Ok((text?, true)),
+impl Listings {
+    fn of(path: &Path) -> Result<Self, DataError> {
+        Folder::open(path)?;
+        let folders = layout::find_splits(path, KIND)?;
+        let train = listing::list_train(&folders.train, KIND, false, false)?;
+        let held_out = |folder: Option<PathBuf>| {
+            let list = |folder: PathBuf| listing::list_held_out(&folder, KIND, &train, false);
+            folder.map(list).transpose()
+        };
+        let (validation, test) = (held_out(folders.validation)?, held_out(folders.test)?);
+        Ok(Self { train, validation, test, passed_over: folders.passed_over })
     }
 }
 
@@ -258,13 +274,17 @@ fn note_on_absent(train: &Listing, measured: &Listing) -> Option<String> {
     let is_absent = |(label, _): &(u32, &String)| !measured.labels.contains(label);
     let absent = (0..).zip(&train.classes).filter(is_absent).map(|(_, class)| class.clone());
     let absent: Vec<String> = absent.collect();
-    let (folder, train) = (measured.folder.display(), train.folder.display());
-    (!absent.is_empty()).then(|| {
-        format!(
-            "`{folder}` has no texts of the class {}: if that is no class, move its folder out of `{train}`",
-            list(&absent)
-        )
-    })
+    let (classes, that_is) = match absent.len() {
+        0 => return None,
+        1 => ("class", "that is no class, move its folder"),
+        _ => ("classes", "these are no classes, move their folders"),
+    };
+    Some(format!(
+        "`{}` has no texts of the {classes} {}: if {that_is} out of `{}`",
+        measured.folder.display(),
+        list(&absent),
+        train.folder.display()
+    ))
 }
 
 /// The texts of a split as they are in its files.
@@ -278,7 +298,12 @@ struct Texts {
 
 impl Texts {
     fn read(listing: Listing) -> Result<Self, DataError> {
-        let read = |path: &PathBuf| read_file(path).map(|(text, is_utf8)| (plain(&text), is_utf8));
+        let read = |path: &PathBuf| {
+            let (text, is_utf8) = read_text_file(path)?;
+            // As it is predicted later.
+            let text = if Cell::parse(text.trim()) == Cell::Missing { "" } else { &text };
+            Ok::<_, DataError>((plain(text), is_utf8))
+        };
         let read: Vec<(String, bool)> =
             listing.files.par_iter().map(read).collect::<Result<_, _>>()?;
         let (plain, are_utf8) = read.into_iter().unzip();
@@ -320,7 +345,7 @@ impl Texts {
         let latin = files(&|row| !self.are_utf8[row])
             .map(|(files, are)| format!("{files} {are} not UTF-8, and read as Latin-1"));
         let empty = files(&|row| self.plain[row].trim().is_empty())
-            .map(|(files, are)| format!("{files} {are} empty"));
+            .map(|(files, are)| format!("{files} {are} without a word"));
         self.listing.notes(KIND).into_iter().chain(latin).chain(empty).collect()
     }
 }

@@ -13,9 +13,10 @@ use std::{
 
 use data::{
     DataError, ImageSource, Subset,
+    class_folders::{FileKind, training_folder},
     image_folder::{
         ImageFolder, ImageFolderOptions, ImageFolderSplits, OnBadImage, open_image_folder,
-        shared_images, training_folder,
+        shared_images,
     },
     refuse_shared, silent,
 };
@@ -300,7 +301,7 @@ fn images_of_two_splits_are_found_by_their_content() {
     );
     assert!(told.contains("val/b/4.png`") && told.contains("train/b/2.png`"), "{told}");
     refuse_shared(&shared(root.path())).unwrap();
-    assert_eq!(training_folder(root.path()), Some(root.path().join("train")));
+    assert_eq!(training_folder(root.path(), FileKind::Image), Some(root.path().join("train")));
 
     #[cfg(unix)]
     {

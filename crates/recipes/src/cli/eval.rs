@@ -36,7 +36,7 @@ pub(super) struct EvalArguments {
     /// The run directory
     #[arg(value_hint = ValueHint::DirPath)]
     run: PathBuf,
-    /// Evaluate on this instead: a CSV file, a text, or a folder of images, data set files or NumPy
+    /// Evaluate on this instead: a CSV file, a text, or a folder of images, texts, data set files or NumPy
     /// arrays. In a folder with splits, the test split is used, or else the validation split
     #[arg(long, value_name = "PATH")]
     data: Option<PathBuf>,

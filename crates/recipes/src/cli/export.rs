@@ -28,7 +28,7 @@ pub(super) struct ExportArguments {
     /// The number type in which the weights are stored; `recipes eval` with it shows what it costs
     #[arg(long, value_enum, default_value_t)]
     precision: Precision,
-    /// The file to write [default: `export.safetensors` or `model.onnx` in the run directory]
+    /// The file to write [default: `export.safetensors` or `model.onnx` beside the model]
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Replace the file if it exists

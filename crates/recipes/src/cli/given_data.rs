@@ -6,7 +6,7 @@ use std::{
 };
 
 use clap::ValueEnum;
-use data::{image_folder::image_files_in, text_folder::text_files_in};
+use data::class_folders::FileKind;
 
 use super::inspect::Source;
 use crate::{
@@ -45,11 +45,33 @@ fn source_of(path: &Path) -> Option<Source> {
     })
 }
 
-/// Whether there are texts in folders within a folder, and no pictures.
+/// How deep class folders lie in a folder that has splits.
+const LEVELS: usize = 2;
+/// Entries of a folder that are looked at to tell what it holds.
+const LOOKED_AT: usize = 100;
+
+/// Whether there are texts in class folders within a folder, and no pictures.
 fn is_text_folder(folder: &Path) -> bool {
-    let is_text = |file: &PathBuf| file.extension().is_some_and(|ending| ending == "txt");
-    text_files_in(folder).is_ok_and(|files| files.iter().any(is_text))
-        && image_files_in(folder).is_ok_and(|files| files.is_empty())
+    let holds = |kind| folders_in(folder).any(|class| holds(&class, kind, LEVELS));
+    holds(FileKind::Text) && !holds(FileKind::Image)
+}
+
+/// Whether a folder has such a file, or one of its folders down to so many levels.
+fn holds(folder: &Path, kind: FileKind, levels: usize) -> bool {
+    let is_file = |entry: &PathBuf| kind.is_name_of(entry) && entry.is_file();
+    entries_of(folder).any(|entry| is_file(&entry))
+        || levels > 1 && folders_in(folder).any(|within| holds(&within, kind, levels - 1))
+}
+
+fn folders_in(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    entries_of(folder).filter(|entry| entry.is_dir())
+}
+
+/// The first entries of a folder that are not hidden.
+fn entries_of(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let shown = entries.filter(|entry| !entry.file_name().as_encoded_bytes().starts_with(b"."));
+    shown.map(|entry| entry.path()).take(LOOKED_AT)
 }
 
 /// The arguments that train on the data at a path; none where it does not lead to any.
@@ -105,6 +127,7 @@ mod tests {
             "photos/README.txt",
             "reviews/train/bad/a.txt",
             "reviews/README",
+            "news/graphics/49960",
         ] {
             fs::create_dir_all(at(file).parent().unwrap()).unwrap();
             fs::write(at(file), "").unwrap();
@@ -121,6 +144,7 @@ mod tests {
         trains("texts", "lstm-char");
         trains("photos", "cnn --set data.source=image-folder");
         trains("reviews", "mlp --set data.source=text-folder");
+        trains("news", "mlp --set data.source=text-folder");
         for name in ["a.bin", "missing.csv", "missing"] {
             assert_eq!(training_on(&at(name), None), None, "{name}");
         }

@@ -17,7 +17,14 @@ use crate::{
 
 /// As [`model_of`], of what is a run or a model file itself.
 pub(super) fn model_at(path: &Path) -> Result<PathBuf, Failure> {
-    if path.is_file() { Ok(path.to_owned()) } else { model_of(path) }
+    let is_named_as_model = path.extension().is_some_and(|ending| ending == "safetensors");
+    if !path.is_file() || !is_named_as_model {
+        return model_of(path);
+    }
+    match path.parent().filter(|run| path.ends_with(MODEL) && run.join(CONFIG).is_file()) {
+        Some(run) => model_of(run),
+        None => Ok(path.to_owned()),
+    }
 }
 
 /// The model file of a run; notes where the run is not finished.

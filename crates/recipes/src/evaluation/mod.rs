@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use training::Metrics;
 
 pub(crate) use self::mistakes::{Mistake, Sample};
+pub(crate) use self::tables::is_table;
 pub(crate) use self::tally::ClassScores;
 use crate::{
     ExitCode, Failure,

@@ -181,7 +181,7 @@ fn read_given(
             let (split, table) = read_npy_table(path, preprocessing)?;
             (split, table, Vec::new())
         }
-        Source::TextFolder if path.is_dir() => read_labelled_texts(path, preprocessing)?,
+        Source::TextFolder if !is_table(path) => read_labelled_texts(path, preprocessing)?,
         _ => {
             // Of rows without a target there is nothing to measure, which a note tells.
             let (table, notes) =
@@ -198,6 +198,12 @@ fn note_on_known_rows(path: &Path, given: &Table, config: &TableConfig) -> Optio
     let splits = mlp::read(config).ok()?;
     let rows = format!("rows of `{}`", path.display());
     note_on_rows_in_both(&splits.preprocessing, &splits.train, given, &rows)
+}
+
+/// Whether a file is named as a table, and not as a text.
+pub(crate) fn is_table(path: &Path) -> bool {
+    let is = |ending: &&str| path.extension().is_some_and(|of| of.eq_ignore_ascii_case(ending));
+    ["csv", "tsv", "npy"].iter().any(is)
 }
 
 /// Whether a file is read as CSV, though the run was trained on NumPy's arrays.

@@ -63,7 +63,17 @@ fn texts_in_class_folders_are_classified() {
     assert_eq!(other.stdout.lines().count(), 101);
     assert!(other.stdout.contains("reviews/train/neg/1.txt"), "{other:?}");
     assert!(other.stderr.contains("are the same as rows to train on"), "{other:?}");
-    folder.run("export run --format onnx").succeeded();
+    folder
+        .run("eval run --data new/a.txt")
+        .refused(3, "`new/a.txt` is a file, a folder is expected");
+    fs::create_dir(folder.path("models")).unwrap();
+    fs::copy(folder.path("run/model.safetensors"), folder.path("models/a.safetensors")).unwrap();
+    let exported = folder.run("export models/a.safetensors --format onnx").succeeded();
+    assert!(exported.stdout.replace('\\', "/").contains("models/model.onnx"), "{exported:?}");
+    folder.run("export run/config.toml --format onnx").refused(3, "run");
+    folder.write("latin.txt", b"tr\xe8s fine");
+    let latin = folder.run("predict run latin.txt").succeeded();
+    assert!(latin.stderr.contains("1 text read as Latin-1"), "{latin:?}");
 }
 
 #[test]
@@ -77,7 +87,9 @@ fn a_run_on_files_of_texts_resumes_unless_one_has_changed() {
     assert_eq!(model("whole"), model("parts"));
 
     folder.write("reviews/test/pos/0.txt", "quite another dull text");
-    folder.run("resume parts --set training.epochs=4").refused(3, "data");
+    folder
+        .run("resume parts --set training.epochs=4")
+        .refused(3, "its data have changed since it began");
 }
 
 #[test]

@@ -12,6 +12,7 @@ use backend::{Selected, device};
 use clap::ValueHint;
 use data::{
     DataError, ImagePreprocessing, TablePreprocessing, TargetKind,
+    class_folders::FileKind,
     csv_table::{RefusedRow, RowReader},
     image_folder::{BadImage, ImageFolderError, decode_image, image_files_in, read_image},
     npy::{is_npy, read_npy_rows},
@@ -101,6 +102,11 @@ fn predict_rows(
     printer: &mut Printer<'_>,
 ) -> Result<(), Failure> {
     let preprocessing = model.description().table()?;
+    if !printer.keep().is_empty()
+        && inputs.iter().any(|input| texts::is_of_texts(input, preprocessing))
+    {
+        return Err(without_columns("a text"));
+    }
     let mut refused = false;
     for input in inputs {
         let predicted = match texts::is_of_texts(input, preprocessing) {
@@ -271,8 +277,7 @@ fn image_files(inputs: &[PathBuf]) -> Vec<Found> {
             files.push((path.clone(), Ok(())));
             continue;
         }
-        let names = ".jpg, .jpeg, .png, .bmp or .webp";
-        match some_files(path, image_files_in(path), "images", names) {
+        match some_files(path, image_files_in(path), FileKind::Image) {
             Ok(found) => files.extend(found.into_iter().map(|file| (file, Ok(())))),
             Err(failure) => files.push((path.clone(), Err(failure))),
         }
@@ -281,18 +286,15 @@ fn image_files(inputs: &[PathBuf]) -> Vec<Found> {
 }
 
 /// The files found in a folder, unless there are none.
-///
-/// - `names`: how they end
 fn some_files(
     folder: &Path,
     found: Result<Vec<PathBuf>, DataError>,
-    what: &str,
-    names: &str,
+    kind: FileKind,
 ) -> Result<Vec<PathBuf>, Failure> {
     let found = found?;
     if found.is_empty() {
-        let message = format!("the folder `{}` has no {what}", folder.display());
-        let help = format!("name files that end in {names}, or a folder of them");
+        let message = format!("the folder `{}` has no {}", folder.display(), kind.plural());
+        let help = format!("name {} ({}), or a folder of them", kind.plural(), kind.endings());
         return Err(Failure::new(ExitCode::UserData, message, help));
     }
     Ok(found)

@@ -8,14 +8,16 @@ use std::{
 use backend::Selected;
 use data::{
     Column, ColumnKind, DataError, TablePreprocessing,
+    class_folders::FileKind,
     text_folder::{decode_text, read_text_file, text_files_in},
 };
 use inference::{Model, ROWS_AT_A_TIME};
 
-use super::{STANDARD_INPUT, name, some_files, without_columns};
+use super::{STANDARD_INPUT, name, some_files};
 use crate::{
     ExitCode, Failure,
     cli::{output, printer::Printer},
+    evaluation::is_table,
     numbers::counted,
 };
 
@@ -47,10 +49,7 @@ pub(super) fn predict_given(
 /// Whether an input is a text, or a folder of texts, and not a table: the model was trained on such, and the
 /// input's name is no table's.
 pub(super) fn is_of_texts(input: &Path, preprocessing: &TablePreprocessing) -> bool {
-    let is_table = input.extension().is_some_and(|ending| {
-        ["csv", "tsv", "npy"].iter().any(|table| ending.eq_ignore_ascii_case(table))
-    });
-    preprocessing.rows_are_files && preprocessing.texts().len() == 1 && !is_table
+    preprocessing.rows_are_files && preprocessing.texts().len() == 1 && !is_table(input)
 }
 
 /// Predicts the text of a file, of each file in a folder, or of standard input; returns whether any was
@@ -60,19 +59,19 @@ pub(super) fn predict_files(
     input: &Path,
     printer: &mut Printer<'_>,
 ) -> Result<bool, Failure> {
-    if !printer.keep().is_empty() {
-        return Err(without_columns("a text"));
-    }
     let files = match input.is_dir() {
-        true => some_files(input, text_files_in(input), "texts", ".txt")?,
+        true => some_files(input, text_files_in(input), FileKind::Text)?,
         false => vec![input.to_owned()],
     };
-    let mut refused = false;
+    let (mut refused, mut latin) = (false, Vec::new());
     for files in files.chunks(ROWS_AT_A_TIME) {
         let mut texts = Vec::new();
         for file in files {
             match read(file) {
-                Ok(text) => texts.push((name(file), text)),
+                Ok((text, is_utf8)) => {
+                    latin.extend((!is_utf8).then(|| name(file)));
+                    texts.push((name(file), text));
+                }
                 Err(error) => {
                     print(model, std::mem::take(&mut texts), printer)?; // in the order of the files
                     printer.refuse(name(file), Vec::new(), error.into())?;
@@ -83,10 +82,17 @@ pub(super) fn predict_files(
         print(model, texts, printer)?;
         printer.flush()?;
     }
+    if let Some(first) = latin.first() {
+        let count = counted(latin.len(), "text");
+        output::print_note(&format!(
+            "{count} read as Latin-1 for want of UTF-8, such as `{first}`"
+        ));
+    }
     Ok(refused)
 }
 
-fn read(input: &Path) -> Result<String, DataError> {
+/// A text, and whether it is UTF-8.
+fn read(input: &Path) -> Result<(String, bool), DataError> {
     if input != Path::new(STANDARD_INPUT) {
         return read_text_file(input);
     }

@@ -144,13 +144,13 @@ impl Check for TableData {
                 );
                 refuse_fraction_of_drawn(checker);
                 refuse_of_csv(checker);
-                refuse_of_texts(checker);
+                refuse_of_texts(checker, "synthetic");
             }
             Source::Csv => self.check_csv(checker),
             Source::Npy => {
                 checker.only_with("data.source", "synthetic", &SYNTHETIC_KEYS);
                 refuse_of_csv(checker);
-                refuse_of_texts(checker);
+                refuse_of_texts(checker, "npy");
                 let help = "name the folder of `features.npy` and `targets.npy`: \
                             `--set data.path=FOLDER`";
                 checker.needs("data.source", "data.path", help);
@@ -175,9 +175,16 @@ fn refuse_of_csv(checker: &mut Checker<'_>) {
     checker.only_with("data.source", "csv", &CSV_KEYS);
 }
 
-/// Refuses keys for texts.
-fn refuse_of_texts(checker: &mut Checker<'_>) {
-    checker.only_with("data.source", "text-folder", &TEXT_KEYS);
+/// Refuses keys for texts where the source has none.
+fn refuse_of_texts(checker: &mut Checker<'_>, source: &str) {
+    for key in TEXT_KEYS.iter().filter(|key| checker.is_changed(key)).collect::<Vec<_>>() {
+        checker.conflict(
+            key,
+            format!("`{key}` has no effect with `data.source = \"{source}\"`"),
+            "leave it out, or name texts: a folder by `data.source=text-folder`, or a column of a CSV file by \
+             `data.columns.NAME=text`",
+        );
+    }
 }
 
 /// Without those that the empty string unsets.
