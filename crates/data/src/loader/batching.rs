@@ -19,7 +19,8 @@ pub struct Batching {
     pub seed: u64,
     /// Samples in an update, at least one; the last update of an epoch may have fewer.
     pub batch_size: usize,
-    /// Samples on the device at a time, at least one and at most a whole update.
+    /// The most samples on the device at a time, at least one. An update of more is divided into as few
+    /// parts as that allows, whose sizes differ by at most one.
     pub micro_batch: usize,
     /// The part of each update that this process computes.
     pub share: Share,
@@ -75,11 +76,13 @@ impl Batching {
         (first_step..self.steps_per_epoch(samples)).flat_map(move |step| {
             let update = step * batch_size..samples.min((step + 1) * batch_size);
             let Loaded { range, counts } = loaded(share, update.clone());
-            range.clone().step_by(micro_batch).map(move |start| {
-                let end = range.end.min(start + micro_batch);
-                let (first, last) = (start - update.start, end == range.end);
-                let samples = if counts { end - start } else { 0 };
-                (start..end, Part { first, samples, of: update.len(), last })
+            // Alike, since batch normalisation's running statistics move once for each, whatever its size.
+            let of = range.len().div_ceil(micro_batch);
+            (0..of).map(move |rank| {
+                let part = Share { rank, of }.range(range.clone());
+                let (first, last) = (part.start - update.start, part.end == range.end);
+                let samples = if counts { part.len() } else { 0 };
+                (part, Part { first, samples, of: update.len(), last })
             })
         })
     }
@@ -154,13 +157,25 @@ mod tests {
     fn micro_batches_divide_each_update() {
         let part = |first, samples, of, last| Part { first, samples, of, last };
         let expected = [
-            (0..3, part(0, 3, 4, false)),
-            (3..4, part(3, 1, 4, true)),
-            (4..7, part(0, 3, 4, false)),
-            (7..8, part(3, 1, 4, true)),
+            (0..2, part(0, 2, 4, false)),
+            (2..4, part(2, 2, 4, true)),
+            (4..6, part(0, 2, 4, false)),
+            (6..8, part(2, 2, 4, true)),
             (8..10, part(0, 2, 2, true)),
         ];
         assert_eq!(parts(4, 3, Share::WHOLE), expected);
+    }
+
+    #[test]
+    fn the_sizes_of_micro_batches_differ_by_at_most_one() {
+        let sizes = |batch_size, micro_batch| {
+            let batching = Batching { micro_batch, ..Batching::evaluation(batch_size) };
+            Vec::from_iter(batching.parts(batch_size, 0).map(|(range, _)| range.len()))
+        };
+        assert_eq!(sizes(100, 33), [25; 4]);
+        assert_eq!(sizes(10, 4), [4, 3, 3]);
+        assert_eq!(sizes(8, 4), [4, 4]);
+        assert_eq!(sizes(3, 7), [3]);
     }
 
     #[test]

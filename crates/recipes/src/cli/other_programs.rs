@@ -49,8 +49,8 @@ pub(super) fn instead_of(option: &str) -> Option<(&'static [&'static str], &'sta
         }
         "--accumulate" | "--gradient-accumulation-steps" => (
             &TAKE_RECIPES,
-            "`--set training.micro_batch=N` computes N samples at a time: the batch size divided by the \
-             number of steps",
+            "`--set training.micro_batch=N` computes at most N samples at a time: the batch size divided by \
+             the number of steps",
         ),
         _ => return None,
     })

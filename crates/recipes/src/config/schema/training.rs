@@ -2,6 +2,7 @@
 
 use backend::{Arithmetic, Backend, Counts, NAME, Part, Precision};
 use data::{Batching, Order};
+use inference::IMAGES_AT_A_TIME;
 use models::Pass;
 use serde::{Deserialize, Serialize};
 use training::Monitor;
@@ -28,8 +29,9 @@ pub struct Training {
     pub max_steps: Option<u64>,
     /// Samples in an update.
     pub batch_size: usize,
-    /// Samples computed at a time, where a whole batch does not fit; the update is the same, except that
-    /// batch norms, `mixup` and `cutmix` see a part by itself.
+    /// The most samples computed at a time, where a whole batch does not fit: it is divided into parts as
+    /// equal as can be. The update is the same, except that batch norms, `mixup` and `cutmix` see a part by
+    /// itself.
     #[serde(default, with = "or_empty")]
     pub micro_batch: Option<usize>,
     /// The norm that all gradients together are clipped to.
@@ -66,6 +68,17 @@ impl Training {
     pub(crate) fn batching(&self, order: Order) -> Batching {
         let whole = Batching::new(order, self.seed, self.batch_size);
         Batching { micro_batch: self.micro_batch.unwrap_or(self.batch_size), ..whole }
+    }
+
+    /// The most samples that each of so many processes computes at a time.
+    pub(crate) fn at_a_time(&self, processes: usize) -> usize {
+        let own = self.batch_size.div_ceil(processes);
+        own.div_ceil(own.div_ceil(self.micro_batch.unwrap_or(own)))
+    }
+
+    /// The most pictures whose frozen features are computed at a time, where those are kept.
+    pub(crate) fn features_at_a_time(&self) -> usize {
+        IMAGES_AT_A_TIME.min(self.micro_batch.unwrap_or(IMAGES_AT_A_TIME))
     }
 
     /// How a split of images or windows is measured: no more at a time than are trained on, which fit into
