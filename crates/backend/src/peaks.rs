@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use burn::tensor::{DType, Tensor, TensorData};
 use serde::{Deserialize, Serialize};
 
-use crate::{Backend, Precision, functional::product};
+use crate::{Arithmetic, Backend, NAME, Precision, functional::product};
 
 /// The best speeds measured on a device.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -55,13 +55,20 @@ const GPU: Method = Method {
 const MOST_PRODUCTS: usize = 1 << 12;
 
 impl Peaks {
-    /// Multiply-adds in a second in this precision, the most that training can reach; none where they
-    /// were not measured.
-    pub fn multiply_adds_in(&self, precision: Precision) -> Option<f64> {
-        match precision {
-            Precision::F32 => Some(self.multiply_adds_per_second),
-            Precision::Bf16 => self.bf16_multiply_adds_per_second,
-            Precision::F16 => None,
+    /// Multiply-adds in a second in this precision and arithmetic, the most that training can reach; none
+    /// where they were not measured.
+    pub fn multiply_adds_in(&self, precision: Precision, arithmetic: Arithmetic) -> Option<f64> {
+        self.reached(precision, arithmetic, NAME)
+    }
+
+    /// - `backend`: the one that was measured
+    fn reached(&self, precision: Precision, arithmetic: Arithmetic, backend: &str) -> Option<f64> {
+        match (precision, arithmetic) {
+            // What was measured there is the speed of TF32.
+            (Precision::F32, Arithmetic::Exact) if backend == "cuda" => None,
+            (Precision::F32, _) => Some(self.multiply_adds_per_second),
+            (Precision::Bf16, _) => self.bf16_multiply_adds_per_second,
+            (Precision::F16, _) => None,
         }
     }
 
@@ -203,7 +210,15 @@ mod tests {
         ] {
             assert!(speed.is_finite() && speed > 1e3, "{peaks:?}");
         }
-        assert_eq!(peaks.multiply_adds_in(Precision::F32), Some(peaks.multiply_adds_per_second));
-        assert_eq!(peaks.multiply_adds_in(Precision::Bf16), peaks.bf16_multiply_adds_per_second);
+        let (fast, exact) = (Arithmetic::Fast, Arithmetic::Exact);
+        let in_f32 = Some(peaks.multiply_adds_per_second);
+        assert_eq!(peaks.multiply_adds_in(Precision::F32, fast), in_f32);
+        for arithmetic in [fast, exact] {
+            let in_bf16 = peaks.multiply_adds_in(Precision::Bf16, arithmetic);
+            assert_eq!(in_bf16, peaks.bf16_multiply_adds_per_second);
+        }
+        // Only CUDA's tensor cores multiply f32 otherwise where it is to be exact.
+        assert_eq!(peaks.reached(Precision::F32, exact, "cuda"), None);
+        assert_eq!(peaks.reached(Precision::F32, exact, "cpu"), in_f32);
     }
 }

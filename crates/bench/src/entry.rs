@@ -1,6 +1,6 @@
 //! A result of a benchmark.
 
-use backend::{Peaks, Precision};
+use backend::{Arithmetic, Peaks, Precision};
 use serde::{Deserialize, Serialize};
 
 use crate::{exchange::Cost, job::Measured};
@@ -213,7 +213,7 @@ impl Entry {
         let Some(samples) = self.batch.map(|samples| samples as f64) else { return };
         let flops = cost.flops_of_sample * samples;
         self.flops = Some(flops);
-        let peak = peaks.multiply_adds_in(self.precision);
+        let peak = peaks.multiply_adds_in(self.precision, Arithmetic::Fast);
         let speed = flops / self.median_seconds;
         self.percent_of_peak = peak.map(|peak| 100.0 * speed / (2.0 * peak * share));
         let bytes = cost.bytes_of_sample * samples + cost.bytes_of_step;

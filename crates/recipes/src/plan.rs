@@ -1,6 +1,6 @@
 //! A description of a run and its costs, before it begins.
 
-use backend::Precision;
+use backend::{Arithmetic, Precision};
 use models::{Architecture, Layer, losses_of_a_sample, training_multiply_adds};
 use serde::Serialize;
 use training::{TrainError, TrainerConfig};
@@ -36,6 +36,8 @@ pub(crate) struct Plan {
     pub(crate) memory_bytes: MemoryBytes,
     /// The arithmetic of its products.
     pub(crate) precision: Precision,
+    /// How exactly they are computed.
+    pub(crate) arithmetic: Arithmetic,
     /// Samples per update.
     pub(crate) batch_size: usize,
     /// Epochs begun.
@@ -108,7 +110,7 @@ impl Outline<'_> {
             return Err(TrainError::Config(invalid).into());
         }
         let mut notes = self.notes.clone();
-        let Training { batch_size, precision, .. } = *self.training;
+        let Training { batch_size, arithmetic, precision, .. } = *self.training;
         notes.extend(odd(&self.trainer, batch_size, precision));
         notes.extend(self.trainer.without_validation().into_iter().filter(|_| !self.validates));
         let layers = self.architecture.layers(&self.sample);
@@ -147,6 +149,7 @@ impl Outline<'_> {
             training_multiply_adds,
             memory_bytes: memory,
             precision,
+            arithmetic,
             batch_size,
             epochs: epochs + u64::from(rest > 0),
             steps_per_epoch: length.steps_per_epoch,

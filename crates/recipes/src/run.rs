@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use backend::{Backend, Selected, device, precision};
+use backend::{Backend, Selected, arithmetic, device, precision};
 use burn::module::Module;
 use inference::{Description, model_file};
 use models::{losses_of_a_sample, weights};
@@ -205,9 +205,11 @@ impl Run<'_> {
         }
     }
 
-    /// The work of so many multiply-adds per loss on this device, if its peak in the run's precision is known.
+    /// The work of so many multiply-adds per loss on this device, if its peak in the run's precision and
+    /// arithmetic is known.
     pub(crate) fn work(&self, multiply_adds_per_sample: f64) -> Option<Work> {
-        let of_each = known_peaks(&self.start.device_name)?.multiply_adds_in(precision())?;
+        let peaks = known_peaks(&self.start.device_name)?;
+        let of_each = peaks.multiply_adds_in(precision(), arithmetic())?;
         let peak_per_second = of_each * self.start.group.share().of as f64;
         Some(Work { multiply_adds_per_sample, peak_per_second })
     }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use backend::{Precision, Selected, device};
+use backend::{Arithmetic, Peaks, Precision, Selected, device};
 use serde::Serialize;
 
 use super::{
@@ -84,7 +84,8 @@ pub(super) fn run(
         true => Some(peaks::measure(&opened, &device, &console)),
         false => known_peaks(&device),
     };
-    let peak = peaks.as_ref().and_then(|peaks| peaks.multiply_adds_in(plan.precision));
+    let peak = |peaks: &Peaks| peaks.multiply_adds_in(plan.precision, plan.arithmetic);
+    let peak = peaks.as_ref().and_then(peak);
     let speed = peak.map(|multiply_adds_per_second| Speed {
         multiply_adds_per_second,
         seconds_at_peak: plan.training_multiply_adds / multiply_adds_per_second,
@@ -113,7 +114,7 @@ fn learning_rate_chart(plan: &Plan) -> Chart {
 fn describe(planned: &Planned) -> String {
     let Planned { plan, .. } = planned;
     let notes: String = plan.notes.iter().map(|note| format!("note: {note}\n")).collect();
-    let measured = planned.is_measured.then_some(plan.precision);
+    let measured = planned.is_measured.then_some((plan.precision, plan.arithmetic));
     let time = time(plan.training_multiply_adds, planned.speed, measured);
     [layers(plan), steps(plan), learning_rate(plan), memory(planned), time, notes].concat()
 }
@@ -206,16 +207,21 @@ fn memory(planned: &Planned) -> String {
         .unwrap_or_default()
 }
 
-/// - `measured`: the plan's precision, if the device was measured
-fn time(multiply_adds: f64, speed: Option<Speed>, measured: Option<Precision>) -> String {
+/// - `measured`: the plan's precision and arithmetic, if the device was measured
+fn time(
+    multiply_adds: f64,
+    speed: Option<Speed>,
+    measured: Option<(Precision, Arithmetic)>,
+) -> String {
     let time = match (speed, measured) {
         (Some(Speed { multiply_adds_per_second, seconds_at_peak }), _) => format!(
             ": {} at the {} per second that the device reached in matrix products",
             duration(seconds_at_peak),
             count(multiply_adds_per_second),
         ),
-        (None, Some(precision)) => {
-            format!("; how fast the device multiplies matrices in {precision} is not known")
+        (None, Some((precision, arithmetic))) => {
+            let exact = if arithmetic == Arithmetic::Exact { "exact " } else { "" };
+            format!("; how fast the device multiplies matrices in {exact}{precision} is not known")
         }
         (None, None) => {
             "; `--bench` says how long they take at the speed at which the device multiplies \
@@ -243,14 +249,16 @@ mod tests {
     #[test]
     fn the_time_at_the_peak_is_told() {
         let speed = Speed { multiply_adds_per_second: 2e9, seconds_at_peak: 90.0 };
-        let told = time(1.2e11, Some(speed), Some(Precision::F32));
+        let told = time(1.2e11, Some(speed), Some((Precision::F32, Arithmetic::Fast)));
         let expected =
             "120 billion multiply-adds in total: 1 min 30 s at the 2.0 billion per second";
         assert!(told.trim_start().starts_with(expected), "{told}");
         assert!(
             time(1.2e11, None, None).contains("`--bench` says how long they take at the speed")
         );
-        let unknown = time(1.2e11, None, Some(Precision::F16));
+        let unknown = time(1.2e11, None, Some((Precision::F16, Arithmetic::Fast)));
         assert!(unknown.contains("in f16 is not known"), "{unknown}");
+        let unknown = time(1.2e11, None, Some((Precision::F32, Arithmetic::Exact)));
+        assert!(unknown.contains("in exact f32 is not known"), "{unknown}");
     }
 }
