@@ -151,7 +151,7 @@ impl<Model: Initialised> ImageConfig<Model> {
         notes.extend(self.notes(&*images.train, images.held_out()));
         if let Some(weights) = weights {
             weights.check(&architecture, classes)?;
-            notes.extend(weights.note(classes));
+            notes.extend(weights.notes(classes));
         }
         let samples = images.train.labels().len();
         Outline {

@@ -30,7 +30,7 @@ use crate::{
     plan::{FrozenLayers, Outline, Plan},
     run_directory::{CHECKPOINTS, INITIAL},
     settings::{NO_FILE, WEIGHTS, another_run, leaves},
-    weights_file::{WeightsFile, note_on_division},
+    weights_file::{WeightsFile, note_on_division, note_on_unfinished_of},
 };
 
 /// The value of `model.weights`: `none`, a run, or a file of weights.
@@ -137,7 +137,7 @@ impl<Model: Initialised> Config<TextData, Model> {
         options.known =
             weights.as_ref().map(|weights| weights.vocabulary(&self.data)).transpose()?;
         let mut corpus = read_text(&options)?;
-        corpus.notes.extend(weights.as_ref().and_then(|weights| weights.note(&[])));
+        corpus.notes.extend(weights.iter().flat_map(|weights| weights.notes(&[])));
         Ok((corpus, weights))
     }
 
@@ -307,10 +307,10 @@ impl TrainedWeights {
         (*channels == shape.channels).then(own)
     }
 
-    /// What the user should know of a run that begins.
-    pub(crate) fn note(&self, classes: &[String]) -> Option<String> {
+    /// What the user should know of a run that begins, a sentence each.
+    pub(crate) fn notes(&self, classes: &[String]) -> Vec<String> {
         if self.is_told {
-            return None;
+            return Vec::new();
         }
         let last_layer = match &self.file.description {
             Some(_) if classes.is_empty() => "",
@@ -329,7 +329,9 @@ impl TrainedWeights {
             true => String::new(),
             false => format!("; pictures are brought to {taken}, as those of the weights were"),
         };
-        Some(format!("training begins with the weights in `{}`{last_layer}{images}", self.named))
+        let named = &self.named;
+        let begins = format!("training begins with the weights in `{named}`{last_layer}{images}");
+        [begins].into_iter().chain(note_on_unfinished_of(&self.file.origin)).collect()
     }
 
     fn load<B: Backend, M: Module<B>>(

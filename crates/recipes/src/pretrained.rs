@@ -16,7 +16,7 @@ use crate::{
     backbone::{Backbone, Model},
     image_set::Progress,
     numbers::counted,
-    weights_file::WeightsFile,
+    weights_file::{WeightsFile, note_on_unfinished_of},
 };
 
 /// `vgg-small` as the recipe `vgg-pretrain` trained it on CIFAR-10; see the README beside the file.
@@ -70,7 +70,7 @@ impl<B: Backend> Pretrained<B> {
             return Err(of_other_channels(&origin, own.channels, backbone.channels));
         }
         let notes = note.into_iter().chain(note_on_size(preprocessing.as_ref(), backbone.size));
-        let notes = notes.collect();
+        let notes = notes.chain(note_on_unfinished_of(&origin)).collect();
         tensors.retain(|name, _| import::is_vgg_feature(name));
         let blank = backbone.build(&Initializer::blank(device));
         let network = weights::load(blank, tensors)

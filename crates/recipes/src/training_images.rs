@@ -66,7 +66,7 @@ impl<B: AutodiffBackend> TrainingImages<B> {
         let held_out = images.held_out();
         let ImageSet { hashes, mut notes, skipped, .. } = images;
         notes.extend(config.notes(&*images.train, held_out));
-        notes.extend(weights.as_ref().and_then(|weights| weights.note(&classes)));
+        notes.extend(weights.iter().flat_map(|weights| weights.notes(&classes)));
         notes.extend(normalised);
         let loss = ImageLoss::new(config, &*images.train, device);
         let evaluation =

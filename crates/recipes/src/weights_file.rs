@@ -8,11 +8,13 @@ use std::{
 use inference::{Description, check_format};
 use models::import;
 use store::{StoredTensor, TensorFile};
+use training::newest_step;
 
 use crate::{
     ExitCode, Failure,
     environment::{DataHashes, Environment},
-    run_directory::MODEL,
+    run_directory::{CHECKPOINTS, CONFIG, MODEL, SUMMARY, is_in_use},
+    shell::command,
 };
 
 /// Weights, and the description of their network if they are of this project.
@@ -63,6 +65,32 @@ pub(crate) fn note_on_division(origin: &Path, data: &DataHashes) -> Option<Strin
             origin.display()
         )
     })
+}
+
+/// What the user should know where a run's model is taken that may yet change.
+pub(crate) fn note_on_unfinished(run: &Path) -> Option<String> {
+    if !run.join(CONFIG).is_file() || run.join(SUMMARY).exists() {
+        return None;
+    }
+    let newest = newest_step(&run.join(CHECKPOINTS));
+    let newest = newest.map(|step| format!("; its newest checkpoint is of step {step}"));
+    let newest = newest.unwrap_or_default();
+    let (is, to_go_on) = match is_in_use(run) {
+        true => ("being trained", String::new()),
+        false => ("not finished", format!("; to go on: {}", command("resume", run))),
+    };
+    Some(format!(
+        "the run `{}` is {is}: this is its model from when it last stopped{newest}{to_go_on}",
+        run.display(),
+    ))
+}
+
+/// [`note_on_unfinished`], of the run that a file of weights is the model of, if it is that of one.
+///
+/// - `origin`: the file of the weights
+pub(crate) fn note_on_unfinished_of(origin: &Path) -> Option<String> {
+    let run = origin.parent().filter(|_| origin.file_name() == Some(MODEL.as_ref()))?;
+    note_on_unfinished(run)
 }
 
 /// The file of weights that a path names: of a run directory its model.

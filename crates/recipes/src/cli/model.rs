@@ -10,9 +10,10 @@ use crate::{
     ExitCode, Failure,
     record::{Record, Standing},
     report::stable,
-    run_directory::{CHECKPOINTS, CONFIG, MODEL, SUMMARY, is_in_use},
+    run_directory::{CHECKPOINTS, CONFIG, MODEL},
     settings::{or_end_it, rewrite},
     shell::command,
+    weights_file::note_on_unfinished,
 };
 
 /// As [`model_of`], of what is a run or a model file itself.
@@ -34,18 +35,8 @@ pub(super) fn model_of(run: &Path) -> Result<PathBuf, Failure> {
     if !path.is_file() || (is_run && flaw(&path).is_some()) {
         unusable_model(&Record::read(run)?).map_or(Ok(()), Err)?;
     }
-    if is_run && !run.join(SUMMARY).exists() {
-        let newest = newest_step(&run.join(CHECKPOINTS));
-        let newest = newest.map(|step| format!("; its newest checkpoint is of step {step}"));
-        let newest = newest.unwrap_or_default();
-        let (is, to_go_on) = match is_in_use(run) {
-            true => ("being trained", String::new()),
-            false => ("not finished", format!("; to go on: {}", command("resume", run))),
-        };
-        print_note(&format!(
-            "the run `{}` is {is}: this is its model from when it last stopped{newest}{to_go_on}",
-            run.display(),
-        ));
+    if let Some(note) = note_on_unfinished(run) {
+        print_note(&note);
     }
     Ok(path)
 }

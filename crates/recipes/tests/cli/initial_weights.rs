@@ -45,6 +45,16 @@ fn a_run_begins_with_the_weights_of_another() {
                 kept; pictures are brought to 28x28 and 1 channel, as those of the weights were\n";
     assert!(told.contains(kept), "{told}");
     check_equal(&model(&folder, "first"), &model(&folder, "second"), |_| true);
+
+    // As of a run that was killed, or goes on.
+    let note = "note: the run `first` is not finished: this is its model from when it last stopped";
+    assert!(!told.contains(note), "{told}");
+    fs::remove_file(folder.path("first/summary.json")).unwrap();
+    let told = begin(&folder, "--set model.weights=first", "third").succeeded().stderr;
+    assert_eq!(told.matches(note).count(), 1, "{told}");
+    let plan = "plan cnn --set data.samples=60 --set model.weights=first/model.safetensors";
+    let told = folder.run(plan).succeeded().stdout;
+    assert_eq!(told.matches(note).count(), 1, "{told}");
 }
 
 #[test]
