@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::{
     arguments::at_least,
-    model::model_at,
+    model::{compute_as, model_at},
     output::{Output, print, print_note},
 };
 use crate::{Failure, console::printable};
@@ -55,6 +55,7 @@ pub(super) fn run(arguments: &GenerateArguments, output: &Output) -> Result<(), 
     let sampling = arguments.sampling();
     sampling.check()?;
     let path = model_at(&arguments.run)?;
+    compute_as(&path);
     let (device, _) = device::open()?;
     let model = Model::<Selected>::read(&path, &device)?;
     if let Some(note) = model.note_on_prompt(&arguments.prompt)? {

@@ -2,13 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
+use backend::{Arithmetic, set_arithmetic};
+use serde::Deserialize;
+use serde_json::Value;
 use store::{StoreError, TensorFile};
 use training::newest_step;
 
 use super::output::print_note;
 use crate::{
     ExitCode, Failure,
-    record::{Record, Standing},
+    record::{Record, Standing, config_of},
     report::stable,
     run_directory::{CHECKPOINTS, CONFIG, MODEL},
     settings::{or_end_it, rewrite},
@@ -39,6 +42,17 @@ pub(super) fn model_of(run: &Path) -> Result<PathBuf, Failure> {
         print_note(&note);
     }
     Ok(path)
+}
+
+/// Has this process compute in the arithmetic of the run that a model file lies in, where its settings are
+/// there: a model may come without them.
+pub(super) fn compute_as(model: &Path) {
+    let config = model.parent().and_then(|run| config_of(run).ok());
+    let settings: Option<Value> = config.and_then(|text| toml::from_str(&text).ok());
+    let arithmetic = settings.as_ref().and_then(|all| all.pointer("/training/arithmetic"));
+    if let Some(Ok(arithmetic)) = arithmetic.map(Arithmetic::deserialize) {
+        set_arithmetic(arithmetic);
+    }
 }
 
 /// The failure where a run's model is missing or damaged, with how to get it.

@@ -19,6 +19,7 @@ mod readme;
 mod repair;
 mod report;
 mod resume;
+mod settings;
 mod tensorboard;
 #[cfg(target_os = "linux")]
 mod terminal;

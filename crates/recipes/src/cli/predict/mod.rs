@@ -22,7 +22,7 @@ use rayon::prelude::*;
 
 use super::{
     arguments::at_least,
-    model::model_at,
+    model::{compute_as, model_at},
     output::{self, Output},
     printer::{Printed, Printer, refuse_csv_and_json},
 };
@@ -63,6 +63,7 @@ pub(super) fn run(arguments: &PredictArguments, output: &Output) -> Result<(), F
     let unless_told = if output.json || probabilities { usize::MAX } else { 1 };
     let top = top.map_or(unless_told, |top| top as usize);
     let path = model_at(&arguments.run)?;
+    compute_as(&path);
     let (device, _) = device::open()?;
     let model = Model::<Selected>::read(&path, &device)?;
     let value = match model.description().table().map(|table| &table.target.kind) {
