@@ -169,13 +169,26 @@ impl Model {
 
     /// Whether the features of so many images, each of this shape, are computed once and kept on the
     /// device, where nothing is random. Notes it if only their total size prevents that.
+    ///
+    /// - `kept_before`: whether a run that resumes has kept them, and so does
     pub(crate) fn keeps(
         &self,
         shape: [usize; 3],
         images: usize,
         residency: Residency,
+        kept_before: Option<bool>,
         notes: &mut Vec<String>,
     ) -> bool {
+        if let Some(kept) = kept_before {
+            if kept != self.keeps(shape, images, residency, None, &mut Vec::new()) {
+                let are = if kept { "kept" } else { "computed again in each epoch" };
+                notes.push(format!(
+                    "the features of the frozen layers are {are}, as since the run began, whatever \
+                     `data.residency` is now"
+                ));
+            }
+            return kept;
+        }
         let values = shape.iter().product::<usize>();
         let bytes = images.saturating_mul(values * size_of::<f32>());
         if values > self.most_kept {
@@ -245,7 +258,7 @@ mod tests {
         };
         let check = |shape: [usize; 3], images, residency, expected, noted: usize| {
             let mut notes = Vec::new();
-            let keeps = model.keeps(shape, images, residency, &mut notes);
+            let keeps = model.keeps(shape, images, residency, None, &mut notes);
             assert_eq!((keeps, notes.len()), (expected, noted), "{images} of {shape:?}: {notes:?}");
         };
         let shape = [512, 7, 7]; // 100 kB an image
@@ -254,5 +267,16 @@ mod tests {
         check(shape, 50_000, Residency::Host, false, 1);
         check(shape, 50_000, Residency::Device, true, 0);
         check([512, 14, 15], 10, Residency::Auto, false, 0);
+
+        let resumed = |residency, kept_before| {
+            let mut notes = Vec::new();
+            let keeps = model.keeps(shape, 50_000, residency, Some(kept_before), &mut notes);
+            assert_eq!(keeps, kept_before, "{residency:?}");
+            notes.join("; ")
+        };
+        assert_eq!(resumed(Residency::Auto, false), "");
+        assert_eq!(resumed(Residency::Device, true), "");
+        assert!(resumed(Residency::Device, false).contains("are computed again in each epoch, as"));
+        assert!(resumed(Residency::Auto, true).contains("are kept, as since the run began"));
     }
 }

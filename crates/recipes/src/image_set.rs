@@ -148,7 +148,7 @@ impl<Model: Initialised> ImageConfig<Model> {
         let architecture = network(&self, shape, classes.len())?;
         refuse_shared(&images.shared)?;
         let mut notes = images.notes.clone();
-        notes.extend(self.notes(&*images.train, images.held_out()));
+        notes.extend(self.notes(&*images.train, images.held_out(), 1));
         if let Some(weights) = weights {
             weights.check(&architecture, classes)?;
             notes.extend(weights.notes(classes));

@@ -147,7 +147,18 @@ impl<'a> Start<'a> {
         refuse_changed_choices(&self.directory, &began_with, now)
     }
 
-    /// The settings that the run began with.
+    /// What a run that resumes has recorded besides its settings and its data; the first process reads it,
+    /// for all.
+    pub(crate) fn recorded(&self, what: &str) -> Result<Option<String>, Failure> {
+        let reads = self.resumes && self.group.is_rank_zero();
+        let before = if reads { Environment::of(&self.directory)? } else { None };
+        let found = before.and_then(|mut before| before.fingerprints.remove(what));
+        let found = self.group.broadcast(found.unwrap_or_default().into_bytes())?;
+        let found = String::from_utf8(found).expect("it was text");
+        Ok((!found.is_empty()).then_some(found))
+    }
+
+    /// The settings that the run began with, with what the recipe chose then.
     fn on_file(&self) -> Option<Value> {
         toml::from_str(&config_of(&self.directory).ok()?).ok()
     }

@@ -65,7 +65,7 @@ impl<B: AutodiffBackend> TrainingImages<B> {
         };
         let held_out = images.held_out();
         let ImageSet { hashes, mut notes, skipped, .. } = images;
-        notes.extend(config.notes(&*images.train, held_out));
+        notes.extend(config.notes(&*images.train, held_out, start.group.share().of));
         notes.extend(weights.iter().flat_map(|weights| weights.notes(&classes)));
         notes.extend(normalised);
         let loss = ImageLoss::new(config, &*images.train, device);

@@ -39,6 +39,9 @@ pub static RECIPE: Recipe = Recipe {
     plan: |layers, progress| plan(RECIPE.resolve(layers)?, progress),
 };
 
+/// By what name a run records whether it keeps features.
+const KEEPS: &str = "the features that it keeps";
+
 /// Trains on the configured data, and leaves a run directory.
 fn train<B: AutodiffBackend>(
     mut config: ImageConfig<Model>,
@@ -60,8 +63,11 @@ fn train<B: AutodiffBackend>(
     // Step 3: add a new head.
     let mut notes = mem::take(&mut images.notes);
     notes.extend(note);
+    // In a run that resumes as when it began: features computed in other batches may be rounded otherwise.
+    let kept_before = start.recorded(KEEPS)?.map(|keeps| keeps == true.to_string());
+    let processes = start.group.share().of;
     let Transfer { network, sample, frozen_blocks, frozen_layers, keeps, .. } =
-        Transfer::new(&config, backbone, &images, &mut notes);
+        Transfer::new(&config, backbone, &images, kept_before, processes, &mut notes);
     let model = VggClassifier::new(tail, network.head.init::<B>(seed, device));
     let description = Description {
         recipe: RECIPE.name.to_owned(),
@@ -98,8 +104,7 @@ fn train<B: AutodiffBackend>(
     run.skipped(images.skipped);
     if frozen_blocks > 0 {
         run.record_fingerprint("its frozen weights", frozen.hash.clone());
-        // Those that are computed in other batches may be rounded otherwise.
-        run.record_fingerprint("the features that it keeps", keeps.to_string());
+        run.record_fingerprint(KEEPS, keeps.to_string());
     }
     let interrupt = run.interrupt();
     let trainer_config = config.trainer(train.steps_per_epoch()).validated(validation.is_some());
@@ -150,14 +155,18 @@ struct Transfer {
 }
 
 impl Transfer {
+    /// - `kept_before`: whether a run that resumes has kept features
+    /// - `processes`: how many train together
     fn new(
         config: &ImageConfig<Model>,
         backbone: VggConfig,
         images: &ImageSet,
+        kept_before: Option<bool>,
+        processes: usize,
         notes: &mut Vec<String>,
     ) -> Self {
         let ImageConfig { data, augment, model: settings, .. } = config;
-        notes.extend(config.notes(&*images.train, images.held_out()));
+        notes.extend(config.notes(&*images.train, images.held_out(), processes));
         let sample = [backbone.channels, backbone.size, backbone.size];
         let frozen_blocks = settings.frozen_blocks(&backbone);
         let head = settings.head(&backbone, images.classes().len());
@@ -165,8 +174,8 @@ impl Transfer {
         let layers = Architecture::Vgg(network.clone()).layers(&sample);
         let count = blocks(&layers, frozen_blocks);
         let features = network.features.shape_after(frozen_blocks);
-        let keeps =
-            frozen_blocks > 0 && settings.keeps(features, images.samples(), data.residency, notes);
+        let keeps = frozen_blocks > 0
+            && settings.keeps(features, images.samples(), data.residency, kept_before, notes);
         let kept = keeps && !changes_images(augment);
         notes.extend(Model::note_on_kept(data.residency).filter(|_| kept));
         let frozen_layers = FrozenLayers { count, kept };
@@ -258,7 +267,7 @@ fn plan(mut config: ImageConfig<Model>, progress: &mut Progress<'_>) -> Result<P
     }
     notes.extend(note);
     let Transfer { network, sample, frozen_layers, features, keeps, .. } =
-        Transfer::new(&config, backbone, &images, &mut notes);
+        Transfer::new(&config, backbone, &images, None, 1, &mut notes);
 
     let samples = images.train.labels().len();
     let row = features.iter().product::<usize>() + 1; // and the label

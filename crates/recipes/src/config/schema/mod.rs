@@ -178,21 +178,24 @@ impl<Model> ImageConfig<Model> {
     /// What the user should know of these settings for such images to train on, a sentence each.
     ///
     /// - `held_out`: how many others there are to validate and to test on
+    /// - `processes`: how many train together
     pub(crate) fn notes(
         &self,
         train: &dyn ImageSource,
         held_out: [Option<usize>; 2],
+        processes: usize,
     ) -> impl Iterator<Item = String> {
         let (labels, chooses) = (train.labels(), self.chooses_by(held_out[0].is_some()));
         let sizes = (self.data.source != ImageOrigin::Synthetic)
             .then(|| note_on_sizes("image", labels.len(), held_out));
         let of_classes = self.data.class_weights.note(labels, train.classes(), chooses);
-        let of_augmentation = self.notes_on_augmentation(train.shape()).into_iter().flatten();
+        let of_augmentation = self.notes_on_augmentation(train.shape(), processes);
+        let of_augmentation = of_augmentation.into_iter().flatten();
         sizes.into_iter().chain(of_augmentation).chain(of_classes)
     }
 
     /// Notes on how images of this shape are augmented, and if that leaves little of them or has no effect.
-    fn notes_on_augmentation(&self, images: ImageShape) -> [Option<String>; 5] {
+    fn notes_on_augmentation(&self, images: ImageShape, processes: usize) -> [Option<String>; 5] {
         let AugmentOptions { cutout, crop_padding, mixup, cutmix, saturation, hue, grey, .. } =
             self.augment;
         let ImageShape { height, width, channels } = images;
@@ -205,7 +208,7 @@ impl<Model> ImageConfig<Model> {
                 format!("`augment.{name}` is {pixels}, and pictures are {height}x{width}: {what}")
             })
         };
-        let at_a_time = self.training.micro_batch.unwrap_or(self.training.batch_size);
+        let at_a_time = self.training.at_a_time(processes);
         let [own, nothing] = [&self.augment, &AugmentOptions::default()]
             .map(|options| serde_json::to_value(options).expect("settings have a form in JSON"));
         let chosen =
@@ -219,12 +222,32 @@ impl<Model> ImageConfig<Model> {
             too_much("crop_padding", crop_padding, "little of one may be left"),
             mixes.then(|| {
                 "`augment.mixup` and `augment.cutmix` have no effect on one picture at a time: they mix \
-                 those of a batch, or of a micro-batch"
+                 those of a batch, or of a micro-batch, within a process"
                     .to_owned()
             }),
             (!in_vain.is_empty()).then(|| {
                 format!("without effect, since pictures are grey: {}", in_vain.join(", "))
             }),
         ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{cnn, config::SettingsLayer};
+
+    #[test]
+    fn pictures_that_may_be_mixed_are_those_of_a_process() {
+        let mixes = |settings: &[&str], processes| {
+            let settings = [&["augment.mixup=0.2", "training.batch_size=4"], settings].concat();
+            let layers = SettingsLayer::sets(&settings);
+            let config: ImageConfig<cnn::Model> = cnn::RECIPE.resolve(layers).unwrap();
+            let images = ImageShape { channels: 1, height: 28, width: 28 };
+            let notes = config.notes_on_augmentation(images, processes);
+            !notes.into_iter().flatten().any(|note| note.contains("on one picture at a time"))
+        };
+        assert!(mixes(&[], 1) && mixes(&[], 3) && mixes(&["training.micro_batch=3"], 2));
+        assert!(!mixes(&[], 4) && !mixes(&["training.micro_batch=1"], 1));
     }
 }
