@@ -352,19 +352,52 @@ mod tests {
     }
 
     #[test]
-    fn class_weights_are_told_to_weight_train_losses() {
-        let of = |weights: [&str; 2]| {
+    fn settings_that_change_train_losses_alone_are_told() {
+        let of = |settings: [&[(&str, Value)]; 2]| {
             let run = |place: usize| {
                 let Finished { mut record, summary, .. } = run(["a", "b"][place], 0, 0.1, 0.5);
-                record.settings.insert("data.class_weights".to_owned(), json!(weights[place]));
+                let set = settings[place].iter();
+                let set = set.map(|(key, value)| ((*key).to_owned(), value.clone()));
+                record.settings.extend(set);
                 Finished::of(record, summary)
             };
-            Runs { finished: [0, 1].map(run).into(), notes: Vec::new() }.compare().notes
+            let notes =
+                Runs { finished: [0, 1].map(run).into(), notes: Vec::new() }.compare().notes;
+            let told = notes.into_iter().filter(|note| note.starts_with("train losses cannot"));
+            told.collect::<Vec<_>>()
         };
-        let note =
-            "`data.class_weights` differ, by which train losses are weighted and others are not";
-        assert_eq!(of(["equal", "balanced"]), [note]);
-        assert!(!of(["balanced", "balanced"]).contains(&note.to_owned()));
+        let note = |keys: &str| {
+            [format!(
+                "train losses cannot be compared, as others can: they depend on {keys}, in which the runs \
+                 differ"
+            )]
+        };
+        let balanced = [("data.class_weights", json!("balanced"))];
+        assert_eq!(of([&[], &balanced]), note("`data.class_weights`"));
+        assert_eq!(of([&balanced, &balanced]), [""; 0]);
+        let mixed = [("augment.mixup", json!(0.2)), ("augment.label_smoothing", json!(0))];
+        let both = note("`augment.mixup` and `data.class_weights`");
+        assert_eq!(of([&mixed, &balanced]), both);
+        let smooth = [("augment.label_smoothing", json!(0.1)), ("augment.cutmix", json!(1.0))];
+        assert_eq!(of([&smooth, &[]]), note("`augment.cutmix` and `augment.label_smoothing`"));
+    }
+
+    /// What chooses samples counts only where it is not known that they are the same.
+    #[test]
+    fn samples_may_be_chosen_in_other_words() {
+        let csv = [("data.source", json!("csv")), ("data.path", json!("a.csv"))];
+        for chosen in [
+            ("data.missing", json!(["-999"])),
+            ("data.on_missing_target", json!("skip")),
+            ("data.header", json!(true)),
+            ("data.validation", json!(0.2)),
+            ("data.test", json!(0.1)),
+        ] {
+            let other = [&csv[..], &[chosen]].concat();
+            let best = |data| best_of([&csv, &other], data, [0.5, 0.25]);
+            assert_eq!(best(["one", "one"]), ["runs/b"], "{other:?}");
+            assert!(best(["one", "other"]).is_empty(), "{other:?}");
+        }
     }
 
     #[test]

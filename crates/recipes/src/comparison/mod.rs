@@ -19,11 +19,12 @@ use self::{best::Best, differences::differences, finished::Finished, row::Row};
 use crate::{
     ExitCode, Failure,
     chart::{self, Chart},
+    config::in_backticks,
     names::{LONGEST_NAME, shortened},
     numbers::in_words,
     record::{Record, Standing},
     report::{overlaid, pieces},
-    settings::shown,
+    settings::{same, shown},
     shell::command,
 };
 
@@ -94,11 +95,7 @@ impl Runs {
                         between seeds include those of the data";
             notes.push(note.to_owned());
         }
-        let mut weights = rows.iter().filter_map(|row| row.settings.get("data.class_weights"));
-        if weights.next().is_some_and(|first| weights.any(|other| other != first)) {
-            let note = "`data.class_weights` differ, by which train losses are weighted and others are not";
-            notes.push(note.to_owned());
-        }
+        notes.extend(note_on_train_losses(&rows));
         let best = match best::best(&rows) {
             Ok(best) => best.map(|(best, note)| {
                 notes.extend(note);
@@ -240,6 +237,25 @@ impl Comparison {
         };
         self.rows.iter().map(cells).collect()
     }
+}
+
+/// The settings that change the losses to train on, and no others.
+const OF_TRAIN_LOSSES: [&str; 4] =
+    ["augment.cutmix", "augment.label_smoothing", "augment.mixup", "data.class_weights"];
+
+/// The note where train losses are not of the same.
+fn note_on_train_losses(rows: &[Row]) -> Option<String> {
+    let differs = |key: &&str| {
+        let mut values = rows.iter().filter_map(|row| row.settings.get(*key));
+        values.next().is_some_and(|first| values.any(|other| !same(other, first)))
+    };
+    let keys: Vec<&str> = OF_TRAIN_LOSSES.into_iter().filter(differs).collect();
+    (!keys.is_empty()).then(|| {
+        format!(
+            "train losses cannot be compared, as others can: they depend on {}, in which the runs differ",
+            in_backticks(&keys, "and")
+        )
+    })
 }
 
 /// Each row with each later one.

@@ -12,18 +12,24 @@ use crate::{
 };
 
 /// The settings that say what is learnt, beside the paths of the data.
-const TASK: [&str; 11] = [
+const TASK: [&str; 7] = [
     "data.source",
     "data.drawing",
-    "data.group",
-    "data.hold_out",
     "data.labels",
     "data.target",
     "data.task",
-    "data.test",
     "data.tokens",
-    "data.validation",
     "data.vocabulary",
+];
+/// Those that say of which samples, and which are held out; equal hashes of the samples say it better.
+const CHOICE: [&str; 7] = [
+    "data.group",
+    "data.header",
+    "data.hold_out",
+    "data.missing",
+    "data.on_missing_target",
+    "data.test",
+    "data.validation",
 ];
 /// Where the data are.
 const DATA: [&str; 3] = ["data.path", "data.validation_path", "data.test_path"];
@@ -101,11 +107,13 @@ impl Row {
         (task, recipe, TASK.map(|key| self.settings.get(key)))
     }
 
-    /// Whether both had the same task, on data at the same paths or with the same hash.
+    /// Whether both had the same task, on samples with the same hash, or chosen alike from data at the same
+    /// paths.
     pub(super) fn learnt_the_same(&self, other: &Self) -> bool {
-        let are_at = |row: &Self, key: &str| row.settings.get(key).cloned();
-        let same_paths = || DATA.iter().all(|key| are_at(self, key) == are_at(other, key));
-        self.task() == other.task() && (same_paths() || self.has_same_samples(other) == Some(true))
+        let is_alike = |key: &&str| self.settings.get(*key) == other.settings.get(*key);
+        let are_chosen_alike = || DATA.iter().chain(&CHOICE).all(is_alike);
+        let are_the_same = || self.has_same_samples(other) == Some(true) || are_chosen_alike();
+        self.task() == other.task() && are_the_same()
     }
 
     /// Each run's samples here with each there.

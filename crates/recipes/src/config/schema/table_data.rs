@@ -311,14 +311,20 @@ impl TableData {
     /// A hash of the files, if there are any.
     pub(crate) fn source_hash(&self) -> Result<Option<String>, Failure> {
         let path = self.path.clone().unwrap_or_default();
-        let files = match self.source {
+        let files: Vec<PathBuf> = match self.source {
             Source::Synthetic => return Ok(None),
             Source::Csv => {
                 let held_out = [&self.validation_path, &self.test_path];
                 iter::once(path).chain(held_out.into_iter().flatten().cloned()).collect()
             }
             Source::TextFolder => return Ok(Some(text_folder::fingerprint(&path)?)),
-            Source::Npy => ["features.npy", "targets.npy"].map(|name| path.join(name)).to_vec(),
+            Source::Npy => {
+                let of_split = |split: &str| {
+                    ["features", "targets"].map(|array| path.join(format!("{split}{array}.npy")))
+                };
+                let held_out = ["validation_", "test_"].into_iter().flat_map(of_split);
+                of_split("").into_iter().chain(held_out.filter(|file| file.is_file())).collect()
+            }
         };
         let hash = |path: PathBuf| {
             let hash = File::open(&path).and_then(store::sha256_hex_of);
@@ -382,6 +388,42 @@ impl TableData {
                     None => "leave it out, or hold out rows: `--set data.validation=0.2`",
                 },
             );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::{
+        config::{Config, SettingsLayer},
+        mlp,
+    };
+
+    #[test]
+    fn arrays_of_every_split_are_hashed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = format!("data.path={:?}", folder.path());
+        let layers = SettingsLayer::sets(&["data.source=npy", &path]);
+        let config: Config<TableData, mlp::Model> = mlp::RECIPE.resolve(layers).unwrap();
+        let written = |name: &str, content: &str| {
+            fs::write(folder.path().join(name), content).unwrap();
+            config.data.source_hash()
+        };
+        assert!(written("features.npy", "1").is_err());
+        let mut before = written("targets.npy", "2").unwrap();
+        for (name, content) in [
+            ("validation_features.npy", "3"),
+            ("validation_targets.npy", "4"),
+            ("test_features.npy", "5"),
+            ("test_targets.npy", "6"),
+            ("test_targets.npy", "7"),
+        ] {
+            let now = written(name, content).unwrap();
+            assert_ne!(now, before, "{name}");
+            before = now;
         }
     }
 }
