@@ -6,6 +6,7 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::{Failure, record::json_of, run_directory::ENVIRONMENT};
 
@@ -40,6 +41,9 @@ pub(crate) struct Environment {
     /// What else the result depends on, such as `its initial weights`, by its hash or value.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) fingerprints: BTreeMap<String, String>,
+    /// The settings that the recipe chose, since the configuration left them open, by dotted key.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) chosen: BTreeMap<String, Value>,
     ranks: Option<usize>,
     threads: Option<usize>,
     operating_system: String,
@@ -67,6 +71,7 @@ impl Environment {
             device: device.to_owned(),
             data: Some(data.clone()),
             fingerprints: BTreeMap::new(),
+            chosen: BTreeMap::new(),
             ranks: Some(ranks),
             threads: Some(backend::device::threads()),
             operating_system: std::env::consts::OS.to_owned(),

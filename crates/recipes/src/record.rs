@@ -32,7 +32,7 @@ pub(crate) struct Record {
     pub(crate) recipe: String,
     /// `config.toml`, as it stands.
     pub(crate) config: String,
-    /// Its values by dotted key.
+    /// Its values by dotted key, with what the recipe chose where it leaves them open.
     pub(crate) settings: BTreeMap<String, Value>,
     /// `environment.json`; empty where there is none.
     pub(crate) environment: Environment,
@@ -162,14 +162,20 @@ impl Record {
             let help = "restore the file that the run wrote";
             unreadable(&directory.join(CONFIG), error.message(), help)
         })?;
-        let settings = leaves(&table);
+        let mut settings = leaves(&table);
         let recipe = settings.get("recipe").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let environment = Environment::of(directory)?.unwrap_or_default();
+        for (key, value) in &environment.chosen {
+            if settings.get(key).is_none_or(|given| given == "") {
+                settings.insert(key.clone(), value.clone());
+            }
+        }
         let mut record = Self {
             directory: directory.to_owned(),
             recipe,
             config,
             settings,
-            environment: Environment::of(directory)?.unwrap_or_default(),
+            environment,
             summary: summary::of_finished(directory)?,
             in_use: is_in_use(directory),
             ..Self::default()

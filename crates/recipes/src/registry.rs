@@ -13,7 +13,7 @@ use crate::{
     lstm, lstm_char, mlp,
     plan::Plan,
     resnet,
-    settings::leaves,
+    settings::{Resolved, leaves},
     simplenet, vgg, vgg_pretrain,
 };
 
@@ -84,6 +84,7 @@ impl Recipe {
             // Before anything is read that may be other only because of them.
             start.refuse_changed_settings(self, &config)?;
         }
+        start.given = Some(Resolved::of(&config)?);
         let device = start.open_device()?;
         config.apply(&device)?;
         train(config, start, &device)

@@ -24,8 +24,8 @@ use crate::{
     peaks::known_peaks,
     plan::FrozenLayers,
     record::Record,
-    run_directory::{Resolved, RunDirectory},
-    settings::or_end_it,
+    run_directory::RunDirectory,
+    settings::{Resolved, chosen, or_end_it},
     shell::command,
     start::Start,
 };
@@ -58,15 +58,10 @@ impl<'a> Start<'a> {
         data: &DataHashes,
         notes: &[String],
     ) -> Result<Run<'a>, Failure> {
-        let unwritable = |error: String| {
-            let message = format!("the configuration cannot be written: {error}");
-            Failure::new(ExitCode::Usage, message, "use paths that are valid Unicode")
-        };
-        let resolved = Resolved {
-            toml: config::to_toml(config).map_err(|error| unwritable(error.to_string()))?,
-            settings: serde_json::to_value(config)
-                .map_err(|error| unwritable(error.to_string()))?,
-        };
+        let resolved = Resolved::of(config)?;
+        let given = self.given.clone().unwrap_or_else(|| resolved.clone());
+        let chosen = chosen(&given.settings, &resolved.settings);
+        let resolved = Resolved { toml: given.toml, ..resolved };
         self.stop_if_asked()?;
         let directory = self.directory.clone();
         let before = if self.resumes { Environment::of(&directory)? } else { None };
@@ -78,7 +73,8 @@ impl<'a> Start<'a> {
         // A rank that cannot read its data ends all ranks before there is a directory.
         self.group.barrier()?;
         let ranks = self.group.share().of;
-        let environment = Environment::new(&self.device_name, data, ranks);
+        let mut environment = Environment::new(&self.device_name, data, ranks);
+        environment.chosen = chosen;
         let mut notes = notes.to_vec();
         let on_steps = before.as_ref().and_then(|before| environment.note_on_steps_before(before));
         notes.extend(on_steps.filter(|_| self.group.is_rank_zero()));

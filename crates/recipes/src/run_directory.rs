@@ -25,13 +25,13 @@ use crate::{
     out_of_memory,
     record::wrote_checkpoint,
     registry,
-    settings::refuse_changes,
+    settings::{Resolved, refuse_changes},
     shell::command,
     tensorboard::Scalars,
     time,
 };
 
-/// The resolved configuration.
+/// The configuration, as it was given.
 pub(crate) const CONFIG: &str = "config.toml";
 /// What happened.
 pub(crate) const EVENTS: &str = "events.jsonl";
@@ -56,13 +56,6 @@ const ASKING: Duration = Duration::from_millis(10);
 /// The hash of a run's model as it is, if there is one.
 pub(crate) fn model_hash(run: &Path) -> Option<String> {
     File::open(run.join(MODEL)).and_then(sha256_hex_of).ok()
-}
-
-/// A configuration in the two forms that a run stores.
-#[derive(Debug)]
-pub(crate) struct Resolved {
-    pub(crate) toml: String,
-    pub(crate) settings: Value,
 }
 
 /// The directory of a run, and its growing files.

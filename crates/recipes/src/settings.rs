@@ -3,12 +3,14 @@
 use std::{collections::BTreeMap, path::Path};
 
 use data::toml_key;
+use serde::Serialize;
 use serde_json::Value;
 use toml::de::DeValue;
 use training::{EndStatus, newest_step};
 
 use crate::{
     ExitCode, Failure, Summary,
+    config::to_toml,
     paths::PATHS,
     run_directory::{CHECKPOINTS, CONFIG},
     shell::{command, set},
@@ -46,6 +48,28 @@ pub(crate) fn names_a_file(key: &str, value: &str) -> bool {
 const EPOCHS: &str = "training.epochs";
 const MAX_STEPS: &str = "training.max_steps";
 const PATIENCE: &str = "training.patience";
+
+/// A configuration in the two forms that a run stores: as it was given, and with what the recipe chose where
+/// that left it open.
+#[derive(Clone, Debug)]
+pub(crate) struct Resolved {
+    pub(crate) toml: String,
+    pub(crate) settings: Value,
+}
+
+impl Resolved {
+    pub(crate) fn of(config: &impl Serialize) -> Result<Self, Failure> {
+        let unwritable = |error: String| {
+            let message = format!("the configuration cannot be written: {error}");
+            Failure::new(ExitCode::Usage, message, "use paths that are valid Unicode")
+        };
+        Ok(Self {
+            toml: to_toml(config).map_err(|error| unwritable(error.to_string()))?,
+            settings: serde_json::to_value(config)
+                .map_err(|error| unwritable(error.to_string()))?,
+        })
+    }
+}
 
 /// Refuses to resume a run under settings that would change its result.
 ///
@@ -237,6 +261,16 @@ pub(crate) fn leaves(value: &Value) -> BTreeMap<String, Value> {
         }
     }
     found
+}
+
+/// What a recipe chose where a configuration left it open, by dotted key.
+///
+/// - `given`: the settings before that, `now`: after it
+pub(crate) fn chosen(given: &Value, now: &Value) -> BTreeMap<String, Value> {
+    let (given, mut chosen) = (leaves(given), leaves(now));
+    let is_open = |key: &String| given.get(key).is_none_or(|value| value == "");
+    chosen.retain(|key, value| is_open(key) && value != "");
+    chosen
 }
 
 /// Whether two values are equal, however a number is written.

@@ -19,7 +19,7 @@ use crate::{
     record::config_of,
     registry::Recipe,
     run_directory::INITIAL,
-    settings::{on_other_data, refuse_changed_choices, refuse_changes_of_file},
+    settings::{Resolved, on_other_data, refuse_changed_choices, refuse_changes_of_file},
     shell::command,
 };
 
@@ -38,6 +38,9 @@ pub struct Start<'a> {
     /// The processes that train together; the first one writes and prints.
     pub group: Group,
     pub(crate) device_name: String, // empty until it is open
+    /// The configuration, before the recipe chooses what that leaves open; where none is recorded, it chooses
+    /// nothing.
+    pub(crate) given: Option<Resolved>,
 }
 
 impl<'a> Start<'a> {
@@ -51,6 +54,7 @@ impl<'a> Start<'a> {
             began: Instant::now(),
             group: Group::alone(),
             device_name: String::new(),
+            given: None,
         }
     }
 
@@ -160,7 +164,15 @@ impl<'a> Start<'a> {
 
     /// The settings that the run began with, with what the recipe chose then.
     fn on_file(&self) -> Option<Value> {
-        toml::from_str(&config_of(&self.directory).ok()?).ok()
+        let mut settings: Value = toml::from_str(&config_of(&self.directory).ok()?).ok()?;
+        let environment = Environment::of(&self.directory).ok().flatten().unwrap_or_default();
+        for (key, chosen) in environment.chosen {
+            match settings.pointer_mut(&format!("/{}", key.replace('.', "/"))) {
+                Some(given) if given == "" => *given = chosen,
+                _ => {}
+            }
+        }
+        Some(settings)
     }
 
     /// Refuses to go on with other data than the run began with.

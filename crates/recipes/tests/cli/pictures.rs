@@ -223,7 +223,7 @@ fn the_size_of_pictures_may_be_left_open() {
     let train = format!("train {data} --max-steps 1 --progress plain --run-dir run");
     let trained = folder.run(&train).succeeded();
     assert!(trained.stderr.contains(note), "{trained:#?}");
-    assert!(folder.read("run/config.toml").contains("\nsize = 64\n"));
+    assert_eq!(folder.json("run/environment.json")["chosen"]["data.size"], 64);
 }
 
 #[test]

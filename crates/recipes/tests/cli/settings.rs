@@ -2,7 +2,76 @@
 
 use std::fs;
 
+use serde_json::json;
+
 use crate::{folder::Folder, pictures::bmp};
+
+/// The settings of a run with what the recipe chose written into them, as earlier versions left them.
+fn write_choices(folder: &Folder, run: &str) {
+    let (config, environment) = (format!("{run}/config.toml"), format!("{run}/environment.json"));
+    let mut about = folder.json(&environment);
+    let chosen = about.as_object_mut().unwrap().remove("chosen").unwrap();
+    let mut text = folder.read(&config);
+    for (key, value) in chosen.as_object().unwrap() {
+        let open = format!("{} = \"\"", key.split_once('.').unwrap().1);
+        assert!(text.contains(&open), "{text}");
+        text = text.replacen(&open, &open.replace("\"\"", &value.to_string()), 1);
+    }
+    folder.write(&config, text);
+    folder.write(&environment, about.to_string());
+}
+
+#[test]
+fn what_a_recipe_chooses_is_chosen_anew_for_another_source() {
+    let folder = Folder::new();
+    let rows: String = (0..40).map(|row| format!("{row}.5,{}\n", ["a", "b"][row % 2])).collect();
+    folder.write("table.csv", format!("x,y\n{rows}"));
+    let short = "--max-steps 2 --progress quiet";
+    folder.run(&format!("train mlp {short} --run-dir drawn")).succeeded();
+    let chosen = json!({"data.order": "file", "data.validation": 0.0, "model.hidden": [10]});
+    assert_eq!(folder.json("drawn/environment.json")["chosen"], chosen);
+
+    let table = "--set data.source=csv --set data.path=table.csv --set data.target=y";
+    let train = format!("train drawn/config.toml {table} --progress quiet --run-dir table");
+    folder.run(&train).succeeded();
+    let chosen = json!({"data.order": "shuffled", "data.validation": 0.2, "model.hidden": [64]});
+    assert_eq!(folder.json("table/environment.json")["chosen"], chosen);
+    assert!(folder.json("table/summary.json")["validation"]["loss"].is_number());
+
+    let transfer = "train vgg --set data.samples=60 --set training.batch_size=16";
+    folder.run(&format!("{transfer} {short} --run-dir transfer")).succeeded();
+    let chosen = json!({"data.size": 32, "data.channels": 3});
+    assert_eq!(folder.json("transfer/environment.json")["chosen"], chosen);
+    assert!(folder.read("transfer/config.toml").contains("\nsize = \"\"\nchannels = \"\"\n"));
+}
+
+/// Whether the settings have what the recipe chose, as earlier versions wrote it, or leave it open.
+#[test]
+fn a_run_is_the_same_with_its_choices_among_its_settings() {
+    let folder = Folder::new();
+    let train =
+        "train mlp --set data.labels=linear --set data.samples=50 --max-steps 2 --progress quiet";
+    for run in ["open", "written"] {
+        folder.run(&format!("{train} --run-dir {run}")).succeeded();
+    }
+    write_choices(&folder, "written");
+    let compared = folder.run("compare open written").succeeded().stdout;
+    assert!(compared.contains("repeats"), "{compared}");
+    for run in ["open", "written"] {
+        folder.run(&format!("eval {run}")).succeeded();
+        folder.run(&format!("report {run} --force")).succeeded();
+        let page = folder.read(&format!("{run}/report.html"));
+        assert!(!page.contains("model.hidden"), "{page}");
+        let resume = format!("resume {run} --set training.max_steps=4 --progress quiet");
+        let changed = "`model.hidden` was [10] and is [20]";
+        folder.run(&format!("{resume} --set model.hidden=[20]")).refused(2, changed);
+        folder.run(&format!("{resume} --set model.hidden=[10]")).succeeded();
+        assert_eq!(folder.json(&format!("{run}/summary.json"))["steps"], 4);
+    }
+    let weights = |run: &str| fs::read(folder.path(run).join("model.safetensors")).unwrap();
+    assert_eq!(weights("open"), weights("written"));
+    assert!(folder.read("open/config.toml").contains("hidden = \"\""));
+}
 
 #[test]
 fn a_model_predicts_in_the_arithmetic_of_its_run() {
