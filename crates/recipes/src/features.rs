@@ -61,11 +61,11 @@ impl<B: Backend> Frozen<B> {
         data: &ImageData,
         start: &mut Start<'_>,
     ) -> Result<(Features<'a, C>, Option<String>), Failure> {
-        let Split { images, batching, augmentation, keeps } = split;
+        let Split { images, batching, augmentation, keeps, at_a_time } = split;
         let batching = start.shared(batching);
         if keeps {
             let directory = cache_folder().map(|folder| folder.join("features"));
-            let (table, note) = self.features(&images, directory.as_deref(), start)?;
+            let (table, note) = self.features(&images, at_a_time, directory.as_deref(), start)?;
             drop(images); // and their pixels with them
             let rows = TableLoader::new(table, Task::Multiclass, batching, &self.device)?;
             return Ok((Features::Kept { rows, shape: self.shape }, Some(note)));
@@ -77,14 +77,17 @@ impl<B: Backend> Frozen<B> {
 
     /// The features of all images of a split in their order: read from `directory`, or computed and,
     /// if possible, kept there. Also returns a sentence on where they came from.
+    ///
+    /// - `at_a_time`: of how many images they are computed at a time
     fn features(
         &self,
         split: &Arc<dyn ImageSource>,
+        at_a_time: usize,
         directory: Option<&Path>,
         start: &mut Start<'_>,
     ) -> Result<(Table, String), Failure> {
         let began = Instant::now();
-        let key = self.key(split.as_ref())?;
+        let key = self.key(split.as_ref(), at_a_time)?;
         let path = directory.map(|directory| directory.join(format!("{key}.safetensors")));
         let images = split.labels().len();
         let count = self.shape.iter().product();
@@ -99,7 +102,7 @@ impl<B: Backend> Frozen<B> {
             let note = format!("the features of {images} images come from `{}`", path.display());
             return Ok((table(features, split.as_ref())?, note));
         }
-        let features = group.all_gather(self.compute(split, start)?)?;
+        let features = group.all_gather(self.compute(split, at_a_time, start)?)?;
         if !group.is_rank_zero() {
             return Ok((table(features, split.as_ref())?, String::new()));
         }
@@ -127,9 +130,10 @@ impl<B: Backend> Frozen<B> {
     fn compute(
         &self,
         split: &Arc<dyn ImageSource>,
+        at_a_time: usize,
         start: &mut Start<'_>,
     ) -> Result<Vec<f32>, Failure> {
-        let batching = Batching::evaluation(IMAGES_AT_A_TIME);
+        let batching = Batching::evaluation(at_a_time);
         let workers = backend::device::threads();
         let split = Arc::clone(split);
         let loader = ImageLoader::new(split, batching, Residency::Host, workers, &self.device)?;
@@ -137,7 +141,7 @@ impl<B: Backend> Frozen<B> {
         let augmentation = Augmentation::new(&nothing, &self.preprocessing, 0, &self.device);
         // Whole batches, so that each image goes through beside the same ones.
         let own = start.group.share().range(0..loader.steps_per_epoch());
-        let images_before = |batch: usize| loader.samples().min(batch * IMAGES_AT_A_TIME);
+        let images_before = |batch: usize| loader.samples().min(batch * at_a_time);
         let of = images_before(own.end) - images_before(own.start);
         let mut features = Vec::new();
         let mut read = |computed: Tensor<B, 4>| features.extend(computed.into_data().iter::<f32>());
@@ -158,12 +162,15 @@ impl<B: Backend> Frozen<B> {
     }
 
     /// A hash of what the features follow from: the images, their shape and preprocessing, the
-    /// weights, and the arithmetic.
-    fn key(&self, split: &dyn ImageSource) -> Result<String, DataError> {
+    /// weights, the arithmetic, and how many are computed at a time, on which rounding may depend.
+    fn key(&self, split: &dyn ImageSource, at_a_time: usize) -> Result<String, DataError> {
         let Self { preprocessing, hash, .. } = self;
         let (shape, images) = (split.shape(), split.fingerprint()?);
         let arithmetic = (NAME, arithmetic(), VERSION);
-        let text = format!("{images} {shape:?}\n{preprocessing:?}\n{hash}\n{arithmetic:?}");
+        let mut text = format!("{images} {shape:?}\n{preprocessing:?}\n{hash}\n{arithmetic:?}");
+        if at_a_time != IMAGES_AT_A_TIME {
+            text += &format!("\n{at_a_time}"); // earlier versions knew no other number
+        }
         Ok(sha256_hex(text.as_bytes()))
     }
 }
@@ -176,6 +183,8 @@ pub(crate) struct Split<B: Backend> {
     pub(crate) augmentation: Augmentation<B>,
     /// Whether their features are computed once and kept on the device.
     pub(crate) keeps: bool,
+    /// Of how many images such features are computed at a time.
+    pub(crate) at_a_time: usize,
 }
 
 /// Where features come from while a head is trained on them.

@@ -1,12 +1,11 @@
 //! How much memory a run takes on the device, and what makes it less.
 
 use backend::{Backend, Selected};
-use inference::IMAGES_AT_A_TIME;
 use models::Layer;
 use serde::Serialize;
 use training::TrainerConfig;
 
-use crate::{numbers::size, plan::FrozenLayers};
+use crate::{config::Training, numbers::size, plan::FrozenLayers};
 
 /// Bytes of the program where it computes on the CPU.
 const PROGRAM_BYTES: usize = if Selected::IS_SYNCHRONOUS { 15_000_000 } else { 0 };
@@ -45,7 +44,9 @@ impl MemoryBytes {
 
     /// What makes the largest part smaller, where a device with so many bytes lacks memory: the copies
     /// of the network, what it keeps of the samples, or the data.
-    pub(crate) fn advice(&self, available: Option<u64>) -> Option<String> {
+    ///
+    /// - `fewer_at_a_time`: as [`Footprint::fewer_at_a_time`] says
+    pub(crate) fn advice(&self, available: Option<u64>, fewer_at_a_time: &str) -> Option<String> {
         let available = available.filter(|&available| self.total as u64 > available)?;
         let Self { activations, data, .. } = *self;
         let (name, help) = if self.network() >= activations.max(data) {
@@ -55,10 +56,7 @@ impl MemoryBytes {
                  and `output.model = \"final\"` need fewer copies",
             )
         } else if activations >= data {
-            (
-                "what its layers keep of a batch",
-                "lower `training.batch_size`, or keep it and set `training.micro_batch`",
-            )
+            ("what its layers keep of the samples at a time", fewer_at_a_time)
         } else {
             (
                 "the data",
@@ -80,10 +78,12 @@ pub(crate) struct Footprint<'a> {
     pub(crate) sample: &'a [usize],
     pub(crate) layers: &'a [Layer],
     pub(crate) frozen: FrozenLayers,
-    /// Samples computed at a time.
-    pub(crate) batch: usize,
     /// Samples in all.
     pub(crate) samples: usize,
+    pub(crate) recipe: &'a str,
+    pub(crate) training: &'a Training,
+    /// How many train together.
+    pub(crate) processes: usize,
     pub(crate) trainer: &'a TrainerConfig,
 }
 
@@ -100,7 +100,7 @@ impl Footprint<'_> {
             optimizer: trainer.optimizer.slot_names().len() * trainable,
             average: usize::from(trainer.ema.is_some()) * trainable,
             best: usize::from(trainer.keep_best) * trainable,
-            activations: self.activations() * VALUE_BYTES,
+            activations: self.activations().into_iter().fold(0, usize::max) * VALUE_BYTES,
             data,
             program: PROGRAM_BYTES,
             total: 0,
@@ -109,18 +109,28 @@ impl Footprint<'_> {
         memory
     }
 
-    /// Values kept until the backward pass of a batch. Those of a frozen layer are freed once the next
-    /// layer has run.
-    fn activations(&self) -> usize {
+    /// How to lower the [`activations`](MemoryBytes::activations).
+    pub(crate) fn fewer_at_a_time(&self) -> String {
+        let [of_batch, of_features] = self.activations();
+        match self.training.fewer_features().filter(|_| of_features > of_batch) {
+            Some(fewer) => fewer,
+            None => self.training.fewer_at_a_time(self.recipe),
+        }
+    }
+
+    /// Values kept until the backward pass of a batch, and those of pictures whose features are computed
+    /// once. Those of a frozen layer are freed once the next layer has run.
+    fn activations(&self) -> [usize; 2] {
         let mut values = vec![self.sample.iter().product::<usize>()];
         values.extend(self.layers.iter().map(|layer| layer.kept));
         let (frozen, trained) = values.split_at(self.frozen.count);
         let passing = frozen.windows(2).map(|pair| pair[0] + pair[1]).max().unwrap_or(0);
         let trained = trained.iter().sum::<usize>();
-        let batch = self.batch.min(self.samples);
+        let batch = self.training.at_a_time(self.processes).min(self.samples);
+        let pictures = self.training.features_at_a_time().min(self.samples);
         match self.frozen.kept {
-            true => (batch * trained).max(IMAGES_AT_A_TIME.min(self.samples) * passing),
-            false => batch * (passing + trained),
+            true => [batch * trained, pictures * passing],
+            false => [batch * (passing + trained), 0],
         }
     }
 }
@@ -141,9 +151,9 @@ mod tests {
         };
         let check = |parts, expected: &str| {
             let memory = memory(parts);
-            assert_eq!(memory.advice(Some(memory.total as u64)), None);
-            assert_eq!(memory.advice(None), None);
-            let advice = memory.advice(Some(memory.total as u64 - 1)).unwrap();
+            assert_eq!(memory.advice(Some(memory.total as u64), "fewer"), None);
+            assert_eq!(memory.advice(None, "fewer"), None);
+            let advice = memory.advice(Some(memory.total as u64 - 1), "fewer").unwrap();
             assert!(advice.contains(expected), "{advice}");
         };
         // Neither part of the network is the largest alone.
@@ -153,7 +163,7 @@ mod tests {
         );
         check(
             [4, 4, 10, 1],
-            "most of it is for what its layers keep of a batch: lower `training.batch",
+            "most of it is for what its layers keep of the samples at a time: fewer",
         );
         check([1, 2, 3, 9], "most of it is for the data: `data.residency");
     }

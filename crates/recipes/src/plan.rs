@@ -34,7 +34,10 @@ pub(crate) struct Plan {
     pub(crate) training_multiply_adds: f64,
     /// Estimated.
     pub(crate) memory_bytes: MemoryBytes,
-    /// The arithmetic of its products.
+    /// How to have less in memory at a time.
+    #[serde(skip)]
+    pub(crate) fewer_at_a_time: String,
+    /// The precision of its products.
     pub(crate) precision: Precision,
     /// How exactly they are computed.
     pub(crate) arithmetic: Arithmetic,
@@ -124,10 +127,13 @@ impl Outline<'_> {
             sample: &self.sample,
             layers: &layers,
             frozen: self.frozen,
-            batch: self.training.micro_batch.unwrap_or(batch_size),
             samples: self.samples,
+            recipe: self.recipe,
+            training: self.training,
+            processes: 1,
             trainer: &self.trainer,
         };
+        let fewer_at_a_time = memory.fewer_at_a_time();
         let memory = memory.bytes(self.data_bytes);
 
         let length = self.trainer.length();
@@ -148,6 +154,7 @@ impl Outline<'_> {
             multiply_adds: multiply_adds(&layers),
             training_multiply_adds,
             memory_bytes: memory,
+            fewer_at_a_time,
             precision,
             arithmetic,
             batch_size,
@@ -262,6 +269,25 @@ mod tests {
         assert_eq!(memory(&["data.residency=host"]).data, 0);
         let parts = memory(&["training.batch_size=80", "training.micro_batch=20"]);
         assert_eq!(4 * parts.activations, usual.activations);
+        // Three parts of 25, not two of 30 and one of 15.
+        let uneven = memory(&["training.batch_size=75", "training.micro_batch=30"]).activations;
+        assert_eq!(uneven, memory(&["training.batch_size=25"]).activations);
+    }
+
+    #[test]
+    fn where_memory_lacks_what_is_told_to_be_lowered_makes_it_less() {
+        let fewer = |recipe, settings: &[&str]| {
+            plan(recipe, &[&["data.samples=100"], settings].concat()).unwrap().fewer_at_a_time
+        };
+        assert!(fewer("cnn", &[]).starts_with("lower `training.batch_size`, which is "));
+        let parts = "training.micro_batch=20";
+        assert_eq!(fewer("cnn", &[parts]), "lower `training.micro_batch`, which is 20");
+        // The features of 64 pictures take more than a batch of the head.
+        let features = fewer("vgg", &[]);
+        assert!(features.starts_with("set `training.micro_batch` below 64, "), "{features}");
+        assert!(
+            fewer("vgg", &["augment.horizontal_flip=0.5"]).starts_with("lower `training.batch")
+        );
     }
 
     #[test]

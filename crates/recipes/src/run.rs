@@ -14,7 +14,7 @@ use training::{
 
 use crate::{
     ExitCode, Failure, Summary,
-    config::{self, Config},
+    config::{Config, Training},
     environment::{DataHashes, Environment},
     initial_weights::TrainedWeights,
     memory::Footprint,
@@ -37,9 +37,7 @@ pub(crate) struct Run<'a> {
     recipe: String,
     data: DataHashes,
     fingerprints: BTreeMap<String, String>, // hashes of what else the result depends on
-    seed: u64,
-    batch_size: usize,
-    micro_batch: Option<usize>,
+    training: Training,
     frozen: FrozenLayers,
     notes: Vec<String>,
     skipped: usize,
@@ -100,9 +98,7 @@ impl<'a> Start<'a> {
             recipe: config.recipe.clone(),
             data: data.clone(),
             fingerprints: BTreeMap::new(),
-            seed: config.training.seed,
-            batch_size: config.training.batch_size,
-            micro_batch: config.training.micro_batch,
+            training: config.training.clone(),
             frozen: FrozenLayers::default(),
             notes,
             skipped: 0,
@@ -166,19 +162,22 @@ impl Run<'_> {
         description: &Description,
         sample: &[usize],
     ) -> TrainerConfig {
-        self.notes.extend(odd(&config, self.batch_size, precision()));
+        let batch_size = self.training.batch_size;
+        self.notes.extend(odd(&config, batch_size, precision()));
         let layers = description.architecture.layers(sample);
-        let largest_batch = self.batch_size.div_ceil(self.start.group.share().of);
         let memory = Footprint {
             sample,
             layers: &layers,
             frozen: self.frozen,
-            batch: largest_batch.min(self.micro_batch.unwrap_or(usize::MAX)),
             // At least: the last batch of an epoch may be smaller.
-            samples: config.steps_per_epoch.saturating_sub(1) * self.batch_size + 1,
+            samples: config.steps_per_epoch.saturating_sub(1) * batch_size + 1,
+            recipe: &self.recipe,
+            training: &self.training,
+            processes: self.start.group.share().of,
             trainer: &config,
         };
-        self.notes.extend(memory.bytes(0).advice(device::memory_bytes()));
+        let advice = memory.bytes(0).advice(device::memory_bytes(), &memory.fewer_at_a_time());
+        self.notes.extend(advice);
         self.notes.extend(device::caution(&self.start.device_name).map(str::to_owned));
         self.notes.extend(device::unwritable_kernels().map(|folder| {
             format!(
@@ -277,7 +276,7 @@ impl Run<'_> {
             recipe: self.recipe,
             device: self.start.device_name,
             ranks,
-            seed: self.seed,
+            seed: self.training.seed,
         };
         if let (Some(files), Some(model)) = (&self.files, &model) {
             files.finish(model, &summary)?;

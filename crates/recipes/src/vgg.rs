@@ -83,6 +83,7 @@ fn train<B: AutodiffBackend>(
         batching: training.batching(data.order),
         augmentation: Augmentation::new(augment, &preprocessing, seed, device),
         keeps: frozen_layers.kept,
+        at_a_time: training.features_at_a_time(),
     };
     let forward = |images: Tensor<B, 4>| Tensor::from_inner(frozen.forward(images.inner()));
     let (train, note) = frozen.open(split, &forward, data, &mut start)?;
@@ -92,7 +93,8 @@ fn train<B: AutodiffBackend>(
         let batching = training.evaluation_batching();
         let nothing = AugmentOptions::default();
         let augmentation = Augmentation::new(&nothing, &preprocessing, 0, device);
-        let split = Split { images, batching, augmentation, keeps };
+        let at_a_time = training.features_at_a_time();
+        let split = Split { images, batching, augmentation, keeps, at_a_time };
         Ok::<_, Failure>(frozen.open(split, &inner_forward, data, &mut start)?.0)
     };
     let validation = images.validation.map(&mut held_out).transpose()?;

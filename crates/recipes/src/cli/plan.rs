@@ -202,7 +202,7 @@ fn memory(planned: &Planned) -> String {
         None => format!("  the memory of {device} is unknown\n"),
     };
     text + &memory
-        .advice(planned.device_memory_bytes)
+        .advice(planned.device_memory_bytes, &planned.plan.fewer_at_a_time)
         .map(|advice| format!("  {advice}\n"))
         .unwrap_or_default()
 }

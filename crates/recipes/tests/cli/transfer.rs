@@ -145,6 +145,9 @@ fn features_are_never_those_of_another_arithmetic_or_a_damaged_file() {
     };
     assert!(computed("", "first"));
     assert!(computed("--set training.arithmetic=exact", "exact"));
+    // Nor of those that other pictures went through beside.
+    let parts = "--set training.micro_batch=5";
+    assert!(computed(parts, "parts") && !computed(parts, "parts_again"));
     assert!(!computed("", "again"));
     for kept in fs::read_dir(folder.path("cache/features")).unwrap() {
         let path = kept.unwrap().path();

@@ -170,7 +170,7 @@ impl<Data: TakesMemory, Model, Augment> Config<Data, Model, Augment> {
 
     /// What to do where memory runs out before the first step, and with a batch.
     pub(super) fn advice_on_memory(&self) -> [String; 2] {
-        self.training.advice_on_memory().map(|advice| self.data.advise(advice))
+        self.training.advice_on_memory(&self.recipe).map(|advice| self.data.advise(advice))
     }
 }
 

@@ -318,11 +318,35 @@ fn resident_images_are_named_where_memory_runs_out() {
     for residency in ["auto", "device"] {
         let advice = advice(&format!("data.residency={residency}"));
         assert!(advice[0].starts_with("choose a smaller network, or "), "{advice:?}");
-        assert!(advice[1].starts_with("`training.batch_size` is "), "{advice:?}");
+        assert!(advice[1].starts_with("lower `training.batch_size`, which is "), "{advice:?}");
         for advice in advice {
             assert!(advice.contains("a smaller `data.size`"), "{advice}");
             assert!(advice.contains("`data.residency = \"host\"`"), "{advice}");
         }
     }
     assert!(!advice("data.residency=host").concat().contains("residency"));
+}
+
+#[test]
+fn advice_on_memory_names_what_the_recipe_takes() {
+    let advice = |recipe: &str, settings: &[&str]| {
+        let mut training = resolved(sets(settings)).training;
+        training.sync_batch_norm = settings.is_empty() && recipe == "resnet";
+        training.advice_on_memory(recipe)
+    };
+    let check = |recipe, settings: &[&str], expected: &str| {
+        let [_, within] = advice(recipe, settings);
+        assert!(within.starts_with(expected), "{recipe} with {settings:?}: {within}");
+    };
+    let or_parts = "lower `training.batch_size`, which is 40, or keep it and set `training.micro";
+    check("cnn", &[], or_parts);
+    check("cnn", &["training.micro_batch=8"], "lower `training.micro_batch`, which is 8; ");
+    check("cnn", &["training.micro_batch=1"], "choose a smaller network; ");
+    for recipe in ["resnet", "lstm-char"] {
+        check(recipe, &[], "lower `training.batch_size`, which is 40; ");
+    }
+    let features = |settings: &[&str]| advice("vgg", settings)[0].clone();
+    assert!(features(&[]).contains("set `training.micro_batch` below 64, which is how many"));
+    assert!(features(&["training.micro_batch=8"]).contains("`training.micro_batch` below 8, "));
+    assert!(!advice("cnn", &[])[0].contains("micro_batch"));
 }
