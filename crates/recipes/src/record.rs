@@ -224,6 +224,8 @@ impl Record {
             Line::Step(step) => self.steps.push(step),
             Line::Epoch(epoch) => self.epochs.push(epoch),
             Line::Sample(sample) => self.samples.push(sample),
+            // A process that resumes a run may repeat one.
+            Line::Warning { message } if self.warnings.contains(&message) => {}
             Line::Warning { message } => self.warnings.push(message),
             Line::End(end) => self.end = Some(end),
             Line::Checkpoint | Line::Other => {}

@@ -74,6 +74,17 @@ fn a_run_is_the_same_with_its_choices_among_its_settings() {
 }
 
 #[test]
+fn patience_without_validation_is_told_where_a_run_resumes() {
+    let folder = Folder::new();
+    let train = "train mlp --set data.samples=50 --set training.epochs=2 --progress quiet";
+    folder.run(&format!("{train} --run-dir run")).succeeded();
+    let resume = "resume run --set training.epochs=5 --set training.patience=3 --progress plain";
+    let told = folder.run(resume).succeeded().stderr;
+    let note = "note: `training.patience` has no effect: there is no validation split\n";
+    assert_eq!(told.matches(note).count(), 1, "{told}");
+}
+
+#[test]
 fn a_model_predicts_in_the_arithmetic_of_its_run() {
     let folder = Folder::new();
     let train = "train cnn --set data.samples=100 --max-steps 4 --set training.arithmetic=exact \

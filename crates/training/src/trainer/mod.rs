@@ -90,6 +90,7 @@ pub struct Trainer<'run, B: AutodiffBackend, M: AutodiffModule<B>> {
     last_checkpoint: Option<(u64, usize)>, // its place
     last_saved: Instant,                   // when it was, or the trainer began
     warned_of_no_number: bool,
+    warned_of_no_validation: bool,
 }
 
 impl<B: AutodiffBackend, M: AutodiffModule<B>> fmt::Debug for Trainer<'_, B, M> {
@@ -164,6 +165,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
             last_checkpoint: None,
             last_saved: Instant::now(),
             warned_of_no_number: false,
+            warned_of_no_validation: false,
         };
         trainer.begin_or_resume()?;
         trainer.began_at = trainer.step_number();

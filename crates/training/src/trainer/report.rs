@@ -219,9 +219,10 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         self.tell(&Event::Epoch(report))
     }
 
-    /// Warns, after the first epoch, of settings that need a validation loss where there is none.
+    /// Warns, after the first epoch of this process, of settings that need a validation loss where there is
+    /// none.
     pub(super) fn warn_of_no_validation(&mut self) -> Result<(), TrainError> {
-        if self.state.record.epochs_ended > 0 {
+        if std::mem::replace(&mut self.warned_of_no_validation, true) {
             return Ok(());
         }
         for message in self.config.without_validation() {
