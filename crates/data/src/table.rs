@@ -89,6 +89,9 @@ pub struct TableSplits {
     pub test: Option<Table>,
     /// How rows are encoded, learnt from the training split.
     pub preprocessing: TablePreprocessing,
+    /// Whether the source has samples of its own to validate and to test on, so that none of the others are
+    /// held out for that.
+    pub has_own: [bool; 2],
     /// What the user should know, a line each: columns dropped, values imputed, files shared.
     pub notes: Vec<String>,
     /// Rows that are left out since they have no target.
@@ -427,6 +430,7 @@ mod tests {
                 validation: Some(table(validation)),
                 test: Some(table(test)),
                 preprocessing: TablePreprocessing::of_numbers([(0.0, 1.0)].into_iter(), "y", kind),
+                has_own: [false; 2],
                 notes: Vec::new(),
                 skipped: 0,
                 shared: Vec::new(),

@@ -74,6 +74,7 @@ fn train<B: AutodiffBackend>(
     device: &B::Device,
 ) -> Result<Summary, Failure> {
     // The settings that were left open.
+    let given = config.data.clone();
     let config = with_choices_made(config);
     let seed = config.training.seed;
 
@@ -82,7 +83,7 @@ fn train<B: AutodiffBackend>(
     start.keep_apart(&splits.shared)?;
     let source = config.data.source_hash()?;
     let data = DataHashes { samples: splits.fingerprint(), source };
-    let mut notes = notes_on_rows(&config.data, &splits);
+    let mut notes = notes_on_rows(&given, &splits);
     let TableSplits { train, validation, test, preprocessing, skipped, .. } = splits;
     let (labels, classes) = (train.targets.labels(), preprocessing.target.classes());
     refuse_classes_of_values(&config, &preprocessing)?;
@@ -133,8 +134,20 @@ fn train<B: AutodiffBackend>(
 }
 
 /// What the user should know of the rows, a sentence each.
+///
+/// - `data`: as the user gave it
 fn notes_on_rows(data: &TableData, splits: &TableSplits) -> Vec<String> {
     let mut notes = splits.notes.clone();
+    let [validates, tests] = splits.has_own;
+    let texts = data.source == Source::TextFolder; // of arrays the source notes it
+    let ignored = [
+        (validates && data.validation.is_some(), "validation", "validate"),
+        (tests && texts && data.test != 0.0, "test", "test"),
+    ];
+    let ignored = ignored.into_iter().filter(|&(is_ignored, ..)| is_ignored);
+    notes.extend(ignored.map(|(_, key, to)| {
+        format!("`data.{key}` has no effect: the folder has samples to {to} on")
+    }));
     shorten_notes_on_columns(&mut notes, "recipes data inspect --json");
     if data.source != Source::Synthetic {
         let sizes = [&splits.validation, &splits.test].map(|split| split.as_ref().map(Table::rows));
@@ -215,11 +228,12 @@ pub fn network(settings: &Model, rows: &TablePreprocessing) -> MlpConfig {
 
 /// Describes a run without training.
 fn plan(config: Config<TableData, Model>) -> Result<Plan, Failure> {
+    let given = config.data.clone();
     let config = with_choices_made(config);
     let splits = read(&config)?;
     refuse_shared(&splits.shared)?;
     refuse_classes_of_values(&config, &splits.preprocessing)?;
-    let mut notes = notes_on_rows(&config.data, &splits);
+    let mut notes = notes_on_rows(&given, &splits);
     let (labels, validates) = (splits.train.targets.labels(), splits.validation.is_some());
     notes.extend(notes_on_settings(&config, &splits.preprocessing, labels, validates));
     let network = network(&config.model, &splits.preprocessing);

@@ -114,5 +114,6 @@ pub fn read_csv(options: &CsvOptions, seed: u64) -> Result<TableSplits, DataErro
     ];
     let leave_out = |name: &str| format!("`{}` leaves it out", column_setting(name, "drop"));
     notes.extend(table::notes_on_splits(&preprocessing, &train, held_out, &leave_out));
-    Ok(TableSplits { train, validation, test, preprocessing, notes, shared, skipped })
+    let has_own = [&options.validation_path, &options.test_path].map(Option::is_some);
+    Ok(TableSplits { train, validation, test, preprocessing, has_own, notes, shared, skipped })
 }

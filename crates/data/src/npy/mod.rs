@@ -79,8 +79,9 @@ pub fn read_npy(options: &NpyOptions, seed: u64) -> Result<TableSplits, DataErro
     let files: [Vec<PathBuf>; 3] = [vec![arrays[0].clone()], of(&validation), of(&test)];
     let shared = shared::find_files(shared::OF_A_FOLDER, files.each_ref().map(Vec::as_slice));
 
-    let fractions = options.fractions.unless_there(validation.is_some(), test.is_some());
-    let ignored = ignored(options, [validation.is_some(), test.is_some()]);
+    let has_own = [validation.is_some(), test.is_some()];
+    let fractions = options.fractions.unless_there(has_own[0], has_own[1]);
+    let ignored = ignored(options, has_own);
     let parts = split::hold_out_rows(options.hold_out, &samples.labels, None, fractions, seed)?;
     let preprocessing = learn(&samples, &parts.train, kind);
     let train = samples.encode(&parts.train, &preprocessing)?;
@@ -115,7 +116,8 @@ pub fn read_npy(options: &NpyOptions, seed: u64) -> Result<TableSplits, DataErro
     let held_out = held_out.map(|(rows, table)| (rows.to_owned(), table));
     let leave_out = |_: &str| "leave it out of the arrays".to_owned();
     notes.extend(notes_on_splits(&preprocessing, &train, held_out, &leave_out));
-    Ok(TableSplits { train, validation, test, preprocessing, notes, shared, skipped: 0 })
+    let skipped = 0;
+    Ok(TableSplits { train, validation, test, preprocessing, has_own, notes, shared, skipped })
 }
 
 /// What the user should know of settings that have no effect, since the folder has other samples.

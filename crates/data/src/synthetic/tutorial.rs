@@ -62,6 +62,7 @@ pub fn read_synthetic(options: &SyntheticOptions, seed: u64) -> Result<TableSpli
     let train = if parts.train.len() == samples { table } else { table.select(&parts.train)? };
     Ok(TableSplits {
         shared: Vec::new(),
+        has_own: [false; 2],
         train,
         validation,
         test,

@@ -103,7 +103,8 @@ pub fn read_text_folder(options: &TextFolderOptions, seed: u64) -> Result<TableS
     notes.extend([&train].into_iter().chain(&validation).chain(&test).flat_map(Texts::notes));
     notes.extend(test.as_ref().and_then(|test| note_on_absent(&train.listing, &test.listing)));
 
-    let fractions = options.fractions.unless_there(validation.is_some(), test.is_some());
+    let has_own = [validation.is_some(), test.is_some()];
+    let fractions = options.fractions.unless_there(has_own[0], has_own[1]);
     let parts = split::hold_out(&train.listing.labels, fractions, seed)?;
     let column = text_columns::fit(&train.plain, &parts.train, options.texts);
     let preprocessing = preprocessing(column, &train.listing.classes);
@@ -125,7 +126,8 @@ pub fn read_text_folder(options: &TextFolderOptions, seed: u64) -> Result<TableS
     let held_out = held_out.map(|(texts, table)| (texts.to_owned(), table));
     let leave_out = |_: &str| "train on other texts".to_owned();
     notes.extend(notes_on_splits(&preprocessing, &train, held_out, &leave_out));
-    Ok(TableSplits { train, validation, test, preprocessing, notes, shared, skipped: 0 })
+    let skipped = 0;
+    Ok(TableSplits { train, validation, test, preprocessing, has_own, notes, shared, skipped })
 }
 
 /// Reads the texts of a folder as a model encodes them: those of the test split if there is one, else of the

@@ -3,7 +3,7 @@
 use crate::folder::Folder;
 
 /// A file as `numpy.save` writes it.
-fn npy(dtype: &str, shape: &str, elements: &[u8]) -> Vec<u8> {
+pub(crate) fn npy(dtype: &str, shape: &str, elements: &[u8]) -> Vec<u8> {
     let header = format!("{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}, }}");
     let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
     bytes.extend(118u16.to_le_bytes());

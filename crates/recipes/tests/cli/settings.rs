@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::json;
 
-use crate::{folder::Folder, pictures::bmp};
+use crate::{arrays::npy, folder::Folder, pictures::bmp};
 
 /// The settings of a run with what the recipe chose written into them, as earlier versions left them.
 fn write_choices(folder: &Folder, run: &str) {
@@ -71,6 +71,40 @@ fn a_run_is_the_same_with_its_choices_among_its_settings() {
     let weights = |run: &str| fs::read(folder.path(run).join("model.safetensors")).unwrap();
     assert_eq!(weights("open"), weights("written"));
     assert!(folder.read("open/config.toml").contains("hidden = \"\""));
+}
+
+#[test]
+fn a_share_to_hold_out_beside_samples_of_their_own_is_noted() {
+    let folder = Folder::new();
+    let features: Vec<u8> = (0..40).flat_map(|i| (i as f32).sin().to_le_bytes()).collect();
+    let classes: Vec<u8> = (0..20).map(|i| i % 2).collect();
+    for (split, shift) in [("", 0), ("validation_", 1)] {
+        let features: Vec<u8> = features.iter().map(|byte| byte ^ shift).collect();
+        folder.write(&format!("arrays/{split}features.npy"), npy("<f4", "(20, 2)", &features));
+        folder.write(&format!("arrays/{split}targets.npy"), npy("|u1", "(20,)", &classes));
+    }
+    for (split, count) in [("train", 20), ("val", 6), ("test", 6)] {
+        for index in 0..count {
+            let (class, verdict) = [("pos", "fine"), ("neg", "dull")][index % 2];
+            let text = format!("{index}: {split} was {verdict}");
+            folder.write(&format!("texts/{split}/{class}/{index}.txt"), text);
+        }
+    }
+    let told = |settings: &str| {
+        let plan = format!("plan mlp --set training.epochs=2 {settings}");
+        let told = folder.run(&plan).succeeded().stdout;
+        ["validation", "test"].map(|split| {
+            let note = format!("note: `data.{split}` has no effect: the folder has samples to ");
+            told.matches(&note).count()
+        })
+    };
+    let arrays = "--set data.source=npy --set data.path=arrays";
+    assert_eq!(told(arrays), [0, 0]);
+    assert_eq!(told(&format!("{arrays} --set data.validation=0.3")), [1, 0]);
+    let texts = "--set data.source=text-folder --set data.path=texts";
+    assert_eq!(told(texts), [0, 0]);
+    let both = "--set data.validation=0.3 --set data.test=0.3";
+    assert_eq!(told(&format!("{texts} {both}")), [1, 1]);
 }
 
 #[test]
