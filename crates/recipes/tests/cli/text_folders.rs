@@ -59,9 +59,13 @@ fn texts_in_class_folders_are_classified() {
 
     let evaluated = folder.run("eval run --json").succeeded().json();
     assert_eq!(evaluated["metrics"]["accuracy"], 1.0);
-    let other = folder.run("eval run --data reviews/train --csv").succeeded();
-    assert_eq!(other.stdout.lines().count(), 101);
-    assert!(other.stdout.contains("reviews/train/neg/1.txt"), "{other:?}");
+    for index in 0..20 {
+        let file = format!("{}/{index}.txt", ["pos", "neg"][index % 2]);
+        folder.write(&format!("other/{file}"), folder.read(&format!("reviews/train/{file}")));
+    }
+    let other = folder.run("eval run --data other --csv").succeeded();
+    assert_eq!(other.stdout.lines().count(), 21);
+    assert!(other.stdout.replace('\\', "/").contains("\nother/neg/1.txt,neg,neg,"), "{other:?}");
     assert!(other.stderr.contains("are the same as rows to train on"), "{other:?}");
     folder
         .run("eval run --data new/a.txt")
@@ -89,7 +93,7 @@ fn a_run_on_files_of_texts_resumes_unless_one_has_changed() {
     folder.write("reviews/test/pos/0.txt", "quite another dull text");
     folder
         .run("resume parts --set training.epochs=4")
-        .refused(3, "its data have changed since it began");
+        .refused(3, "the data of `parts` have changed since it began");
 }
 
 #[test]
