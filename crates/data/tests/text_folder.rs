@@ -254,14 +254,31 @@ fn texts_are_learnt_from_as_they_are_predicted() {
 fn what_the_program_wrote_among_the_data_is_no_class() {
     let root = folder(&TEXTS);
     let same = fingerprint(root.path()).unwrap();
-    let written =
-        ["runs/first/config.toml", "runs/first/out.txt", "notes/second/config.toml", "README"];
+    let written = [
+        "runs/first/config.toml",
+        "runs/first/environment.json",
+        "runs/first/out.txt",
+        "runs/out.txt",
+        "notes/second/config.toml",
+        "notes/second/environment.json",
+        "README",
+    ];
     for file in written {
         let path = root.path().join(file);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, "red").unwrap();
     }
     assert_eq!(read(root.path()).unwrap().preprocessing.target.classes(), ["a", "b"]);
+    assert_eq!(fingerprint(root.path()).unwrap(), same);
+
+    // Of texts these tell nothing.
+    for file in
+        ["a/manifest.json", "b/config.toml", "b/more/config.toml", "a/more/environment.json"]
+    {
+        let path = root.path().join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "{}").unwrap();
+    }
     assert_eq!(fingerprint(root.path()).unwrap(), same);
 }
 

@@ -140,8 +140,10 @@ fn notes_on_rows(data: &TableData, splits: &TableSplits) -> Vec<String> {
     let mut notes = splits.notes.clone();
     let [validates, tests] = splits.has_own;
     let texts = data.source == Source::TextFolder; // of arrays the source notes it
+    // Runs of earlier versions have the usual share among their settings.
+    let is_chosen = data.validation.is_some_and(|share| share != TableData::USUAL_VALIDATION);
     let ignored = [
-        (validates && data.validation.is_some(), "validation", "validate"),
+        (validates && is_chosen, "validation", "validate"),
         (tests && texts && data.test != 0.0, "test", "test"),
     ];
     let ignored = ignored.into_iter().filter(|&(is_ignored, ..)| is_ignored);

@@ -179,7 +179,7 @@ impl Transfer {
         let keeps = frozen_blocks > 0
             && settings.keeps(features, images.samples(), data.residency, kept_before, notes);
         let kept = keeps && !changes_images(augment);
-        notes.extend(Model::note_on_kept(data.residency).filter(|_| kept));
+        notes.extend(Model::note_on_kept(data.residency).filter(|_| kept && kept_before.is_none()));
         let frozen_layers = FrozenLayers { count, kept };
         Self { network, sample, frozen_blocks, frozen_layers, features, keeps }
     }

@@ -89,8 +89,16 @@ pub(crate) fn note_on_unfinished(run: &Path) -> Option<String> {
 ///
 /// - `origin`: the file of the weights
 pub(crate) fn note_on_unfinished_of(origin: &Path) -> Option<String> {
-    let run = origin.parent().filter(|_| origin.file_name() == Some(MODEL.as_ref()))?;
-    note_on_unfinished(run)
+    let is_model = origin.file_name() == Some(MODEL.as_ref());
+    if is_model { note_on_unfinished(folder_of(origin)) } else { None }
+}
+
+/// The folder that a file lies in.
+pub(crate) fn folder_of(file: &Path) -> &Path {
+    match file.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    }
 }
 
 /// The file of weights that a path names: of a run directory its model.

@@ -18,7 +18,7 @@ use burn_std::{AllocationController, AllocationProperty};
 
 use super::number_of_elements;
 
-/// A step of training returns fewer buffers: what it needs at its peak is not forgotten within it.
+/// Most steps of training return fewer buffers, so that what one needs at its peak is not forgotten within it.
 const FADES_AFTER: usize = 1 << 12;
 
 /// One cache line, and one AVX-512 vector.

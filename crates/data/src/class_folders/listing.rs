@@ -21,6 +21,8 @@ const RUNS: &str = "runs";
 pub(crate) const CACHE_MANIFEST: &str = "manifest.json";
 /// The files by which a run and such a cache are known.
 const WRITTEN: [&str; 2] = ["config.toml", CACHE_MANIFEST];
+/// The files that every run has, and hardly a class of texts.
+const OF_RUNS: [&str; 2] = ["config.toml", "environment.json"];
 
 /// The files of a split, in the order of their paths.
 #[derive(Debug)]
@@ -274,24 +276,32 @@ pub(super) fn data_in(folder: &Path, kind: FileKind) -> Result<Vec<PathBuf>, Cla
     Ok(found)
 }
 
-/// Whether a folder is that of a run or a cache, or holds some. Images in it make it a class all the same; a
-/// text does not, as it may be what the program printed.
+/// Whether a folder is that of a run or a cache, or holds some, and no class: images in it make it one. A text
+/// does so only where it lies beside the runs, as it may be what the program printed for one of them.
 fn is_of_training(folder: &Path, kind: FileKind) -> bool {
-    let is_marked = |folder: &Path| WRITTEN.iter().any(|name| folder.join(name).is_file());
-    let holds_marked = || {
-        entries(folder).is_ok_and(|within| {
-            // Not of each file that is named as data: there may be millions.
-            within
-                .iter()
-                .filter(|one| one.extension().is_none() || !kind.is_name_of(one))
-                .any(|one| is_marked(one))
-        })
+    let has = |folder: &Path, name: &str| folder.join(name).is_file();
+    let is_marked = |folder: &Path| match kind {
+        FileKind::Image => WRITTEN.iter().any(|name| has(folder, name)),
+        FileKind::Text => OF_RUNS.iter().all(|name| has(folder, name)),
     };
-    let is_written = is_marked(folder) || holds_marked();
-    let files = || list_class(folder, kind, &mut Ignored::default());
+    // Not of each picture or text: there may be millions.
+    let may_be_folder = |path: &PathBuf| {
+        let is_data = [FileKind::Image, FileKind::Text].iter().any(|kind| kind.is_name_of(path));
+        path.extension().is_none() || !is_data
+    };
+    let within = entries(folder).unwrap_or_default();
+    let is_written = is_marked(folder)
+        || within.iter().filter(|path| may_be_folder(path)).any(|path| is_marked(path));
+    let is_of_runs = folder.ends_with(RUNS);
     match kind {
-        FileKind::Text if is_written => true,
-        _ => (is_written || folder.ends_with(RUNS)) && files().is_ok_and(|files| files.is_empty()),
+        FileKind::Image => {
+            let files = || list_class(folder, kind, &mut Ignored::default());
+            (is_written || is_of_runs) && files().is_ok_and(|files| files.is_empty())
+        }
+        FileKind::Text => {
+            let has_text = || within.iter().any(|path| kind.is_name_of(path) && path.is_file());
+            is_written && (is_marked(folder) || is_of_runs || !has_text())
+        }
     }
 }
 

@@ -16,18 +16,26 @@ use crate::{
     run_directory::{CHECKPOINTS, CONFIG, MODEL},
     settings::{or_end_it, rewrite},
     shell::command,
-    weights_file::note_on_unfinished,
+    weights_file::{folder_of, note_on_unfinished},
 };
 
 /// As [`model_of`], of what is a run or a model file itself.
 pub(super) fn model_at(path: &Path) -> Result<PathBuf, Failure> {
-    let is_named_as_model = path.extension().is_some_and(|ending| ending == "safetensors");
-    if !path.is_file() || !is_named_as_model {
+    if !path.is_file() {
         return model_of(path);
     }
-    match path.parent().filter(|run| path.ends_with(MODEL) && run.join(CONFIG).is_file()) {
-        Some(run) => model_of(run),
-        None => Ok(path.to_owned()),
+    if path.extension().is_none_or(|ending| ending != "safetensors") {
+        return Err(Failure::new(
+            ExitCode::UserData,
+            format!("`{}` is neither a run directory nor named as a model", path.display()),
+            "name the run directory that `recipes train` printed at its end, or a file that ends in \
+             .safetensors",
+        ));
+    }
+    let run = folder_of(path);
+    match path.ends_with(MODEL) && run.join(CONFIG).is_file() {
+        true => model_of(run),
+        false => Ok(path.to_owned()),
     }
 }
 
@@ -47,7 +55,7 @@ pub(super) fn model_of(run: &Path) -> Result<PathBuf, Failure> {
 /// Has this process compute in the arithmetic of the run that a model file lies in, where its settings are
 /// there: a model may come without them.
 pub(super) fn compute_as(model: &Path) {
-    let config = model.parent().and_then(|run| config_of(run).ok());
+    let config = config_of(folder_of(model)).ok();
     let settings: Option<Value> = config.and_then(|text| toml::from_str(&text).ok());
     let arithmetic = settings.as_ref().and_then(|all| all.pointer("/training/arithmetic"));
     if let Some(Ok(arithmetic)) = arithmetic.map(Arithmetic::deserialize) {

@@ -74,10 +74,11 @@ fn texts_in_class_folders_are_classified() {
     fs::copy(folder.path("run/model.safetensors"), folder.path("models/a.safetensors")).unwrap();
     let exported = folder.run("export models/a.safetensors --format onnx").succeeded();
     assert!(exported.stdout.replace('\\', "/").contains("models/model.onnx"), "{exported:?}");
-    folder.run("export run/config.toml --format onnx").refused(3, "run");
+    let no_model = "`run/config.toml` is neither a run directory nor named as a model";
+    folder.run("export run/config.toml --format onnx").refused(3, no_model);
     folder.write("latin.txt", b"tr\xe8s fine");
     let latin = folder.run("predict run latin.txt").succeeded();
-    assert!(latin.stderr.contains("1 text read as Latin-1"), "{latin:?}");
+    assert!(latin.stderr.contains("`latin.txt` is not UTF-8, and read as Latin-1"), "{latin:?}");
 }
 
 #[test]

@@ -83,10 +83,11 @@ pub(super) fn predict_files(
         printer.flush()?;
     }
     if let Some(first) = latin.first() {
-        let count = counted(latin.len(), "text");
-        output::print_note(&format!(
-            "{count} read as Latin-1 for want of UTF-8, such as `{first}`"
-        ));
+        let files = match latin.len() {
+            1 => format!("`{first}` is"),
+            count => format!("{}, such as `{first}`, are", counted(count, "text")),
+        };
+        output::print_note(&format!("{files} not UTF-8, and read as Latin-1"));
     }
     Ok(refused)
 }

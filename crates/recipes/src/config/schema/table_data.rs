@@ -241,11 +241,15 @@ fn marks<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::E
 }
 
 impl TableData {
+    /// The share of files that is held out to validate on, unless told otherwise.
+    pub(crate) const USUAL_VALIDATION: f64 = 0.2;
+
     /// The share of the rows that is held out to validate on: unless told otherwise a fifth, but nothing of random
     /// labels, which can only be memorised, or beside a file of its own.
     pub(crate) fn validation_share(&self) -> f64 {
         let memorises = self.source == Source::Synthetic && self.labels == Labels::Random;
-        let usual = if memorises || self.validation_path.is_some() { 0.0 } else { 0.2 };
+        let usual =
+            if memorises || self.validation_path.is_some() { 0.0 } else { Self::USUAL_VALIDATION };
         self.validation.unwrap_or(usual)
     }
 
