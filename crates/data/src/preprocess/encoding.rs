@@ -57,7 +57,7 @@ impl TablePreprocessing {
     /// # let table: TablePreprocessing = serde_json::from_value(serde_json::json!({
     /// #     "header": true,
     /// #     "columns": [{"name": "age", "kind": "numeric", "mean": 30.0, "deviation": 10.0}],
-    /// #     "target": {"name": "y", "index": 1, "kind": "regression", "mean": 0.0, "deviation": 1.0}
+    /// #     "target": {"name": "y", "index": 1, "task": "regression", "mean": 0.0, "deviation": 1.0}
     /// # }))?;
     /// let request = HashMap::from([("age", "1e9")]);
     /// let mut features = Vec::new();
