@@ -66,8 +66,8 @@ pub fn read_csv(options: &CsvOptions, seed: u64) -> Result<TableSplits, DataErro
     let schema = schema::infer(options)?;
     let records = records::read(options, &schema)?;
 
-    let has = [&options.validation_path, &options.test_path].map(Option::is_some);
-    let fractions = options.fractions.unless_there(has[0], has[1]);
+    let has_own = [&options.validation_path, &options.test_path].map(Option::is_some);
+    let fractions = options.fractions.unless_there(has_own[0], has_own[1]);
     let classes = records.classes();
     let of_rows = records.groups.as_ref().map(|groups| groups.of_rows.as_slice());
     let parts = split::hold_out_rows(options.hold_out, &classes, of_rows, fractions, seed)?;
@@ -114,6 +114,5 @@ pub fn read_csv(options: &CsvOptions, seed: u64) -> Result<TableSplits, DataErro
     ];
     let leave_out = |name: &str| format!("`{}` leaves it out", column_setting(name, "drop"));
     notes.extend(table::notes_on_splits(&preprocessing, &train, held_out, &leave_out));
-    let has_own = [&options.validation_path, &options.test_path].map(Option::is_some);
     Ok(TableSplits { train, validation, test, preprocessing, has_own, notes, shared, skipped })
 }

@@ -101,7 +101,7 @@ pub(super) fn inspecting(path: &Path) -> Option<String> {
 }
 
 /// As it is written on the command line, and in settings.
-fn name(source: Source) -> String {
+pub(super) fn name(source: Source) -> String {
     let value = source.to_possible_value().expect("every source can be named");
     value.get_name().to_owned()
 }

@@ -18,7 +18,7 @@ use serde::Serialize;
 
 use self::description::{Inspection, describe};
 use super::{
-    augmented,
+    augmented, given_data,
     output::{Output, refuse_output, write_output},
 };
 use crate::{
@@ -219,8 +219,7 @@ fn told_of_augmented(augment: &AugmentOptions) -> &'static str {
 /// Reads a table as `mlp` does.
 fn inspect_table(arguments: &InspectArguments) -> Result<Inspection, Failure> {
     let is_csv = arguments.source == Source::Csv;
-    let source = arguments.source.to_possible_value().expect("every source can be named");
-    let source = format!("data.source={}", source.get_name());
+    let source = format!("data.source={}", given_data::name(arguments.source));
     let mut layers = SettingsLayer::sets(&[source.as_str(), "data.path=."]);
     layers.extend(is_csv.then(|| SettingsLayer::set("data.target=-1")));
     layers.extend(SettingsLayer::sets(&arguments.settings));
