@@ -9,7 +9,7 @@ use std::{
 };
 
 /// Kernels, and the constants that are compiled into them.
-const KERNELS: [&str; 3] = ["src/cube", "src/affine.rs", "src/dropout.rs"];
+const KERNELS: [&str; 4] = ["src/cube", "src/affine.rs", "src/divergence.rs", "src/dropout.rs"];
 const LOCK: &str = "../../Cargo.lock";
 
 fn main() -> io::Result<()> {

@@ -60,6 +60,15 @@ pub fn read_where(path: &Path, wanted: impl Fn(&str) -> bool) -> Result<TensorFi
     read_file(path, wanted).map_err(|fault| ImportError { path: path.to_owned(), fault })
 }
 
+/// As [`read`], of the content of a safetensors file that lies, or lay, at `path`.
+///
+/// # Errors
+///
+/// As [`read_where`].
+pub fn of_safetensors(bytes: &[u8], path: &Path) -> Result<TensorFile, ImportError> {
+    safetensors(path, bytes, |_| true).map_err(|fault| ImportError { path: path.to_owned(), fault })
+}
+
 fn read_file(path: &Path, wanted: impl Fn(&str) -> bool) -> Result<TensorFile, Fault> {
     let file = File::open(path).map_err(Fault::Io)?;
     let length = file.metadata().map_err(Fault::Io)?.len();

@@ -15,6 +15,19 @@ pub(crate) fn note_on_sizes(sample: &str, train: usize, others: [Option<usize>; 
     format!("{} to train on{}", counted(train, sample), others.collect::<String>())
 }
 
+/// What the user should know of settings that hold samples out, where the data have a split of their own instead,
+/// a sentence each.
+///
+/// - `settings`: whether one has no effect, its key, and the split
+pub(crate) fn notes_on_own_splits<const N: usize>(
+    settings: [(bool, &str, &str); N],
+) -> impl Iterator<Item = String> {
+    let ignored = settings.into_iter().filter(|&(is_ignored, ..)| is_ignored);
+    ignored.map(|(_, key, split)| {
+        format!("`{key}` has no effect: the data have their own {split} split")
+    })
+}
+
 /// Has the notes on columns after the first be one note.
 ///
 /// - `whole`: the command or option that has them all

@@ -17,6 +17,7 @@ use store::sha256_hex;
 use crate::{
     Failure,
     config::{FOLDER_SIDE, ImageConfig, ImageData, ImageOrigin, Normalise},
+    data_notes::notes_on_own_splits,
     environment::DataHashes,
     initial_weights::Initialised,
     plan::{FrozenLayers, Outline, Plan},
@@ -65,15 +66,10 @@ impl ImageSet {
         notes.extend(found.notes);
         notes.extend(found.notes_on_cache);
         notes.extend(notes_on_skipped(&found.skipped));
-        let ignored = [
-            (has_validation && data.validation.is_some(), "validation"),
-            (has_test && data.test != 0.0, "test"),
-        ];
-        notes.extend(ignored.into_iter().filter(|&(is_ignored, _)| is_ignored).map(
-            |(_, split)| {
-                format!("`data.{split}` has no effect: the data have their own {split} split")
-            },
-        ));
+        notes.extend(notes_on_own_splits([
+            (has_validation && data.validation.is_some(), "data.validation", "validation"),
+            (has_test && data.test != 0.0, "data.test", "test"),
+        ]));
         let all = fit(found.train);
         let part = |indices| Arc::new(Subset::new(Arc::clone(&all), indices)) as Source;
         let validation = found.validation.map(fit).or_else(|| parts.validation.map(part));

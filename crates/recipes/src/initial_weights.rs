@@ -13,7 +13,7 @@ use data::{
 };
 use inference::{Description, Preprocessing, metadata};
 use models::{
-    Architecture, Initializer, TextLstmConfig,
+    Architecture, Initializer, TextLstmConfig, import,
     weights::{self, WeightsError},
 };
 use serde::{Deserialize, Serialize};
@@ -105,10 +105,10 @@ impl<Model: Initialised> ImageConfig<Model> {
     /// Reads the weights that the network begins with; none if they are drawn. Size and colours of the
     /// images, where they were left open, become those that the weights were trained on.
     ///
-    /// - `kept`: where the run has kept them, if it has
+    /// - `kept`: those that the run has kept, if it has
     pub(crate) fn open_weights(
         &mut self,
-        kept: Option<PathBuf>,
+        kept: Option<KeptWeights>,
     ) -> Result<Option<TrainedWeights>, Failure> {
         let mut weights = TrainedWeights::open(self.model.weights(), kept)?;
         if let Some(weights) = &mut weights
@@ -127,10 +127,10 @@ impl<Model: Initialised> ImageConfig<Model> {
 impl<Model: Initialised> Config<TextData, Model> {
     /// Reads the text with the vocabulary of the weights that the network begins with, if there are any.
     ///
-    /// - `kept`: where the run has kept them, if it has
+    /// - `kept`: those that the run has kept, if it has
     pub(crate) fn read(
         &self,
-        kept: Option<PathBuf>,
+        kept: Option<KeptWeights>,
     ) -> Result<(Corpus, Option<TrainedWeights>), Failure> {
         let weights = TrainedWeights::open(self.model.weights(), kept)?;
         let mut options = self.data.options();
@@ -231,11 +231,20 @@ pub(crate) fn begin<B: Backend, M: Module<B>>(
     }
 }
 
+/// The weights that a run began with, as it has kept them.
+pub(crate) struct KeptWeights {
+    pub(crate) path: PathBuf,
+    /// The content of the file.
+    pub(crate) bytes: Vec<u8>,
+}
+
 /// Trained weights.
 pub(crate) struct TrainedWeights {
     file: WeightsFile,
     /// As the settings name them, wherever they were read.
     named: String,
+    /// Whether the run has kept them.
+    is_kept: bool,
     /// Whether the user was told of them: the run goes on from a checkpoint.
     is_told: bool,
     /// The side and the channels that images get from them.
@@ -244,15 +253,27 @@ pub(crate) struct TrainedWeights {
 }
 
 impl TrainedWeights {
-    fn open(weights: &InitialWeights, kept: Option<PathBuf>) -> Result<Option<Self>, Failure> {
+    fn open(weights: &InitialWeights, kept: Option<KeptWeights>) -> Result<Option<Self>, Failure> {
         if weights.are_drawn() {
             return Ok(None);
         }
-        let run = kept.as_ref().and_then(|kept| kept.parent());
+        let is_kept = kept.is_some();
+        let run = kept.as_ref().and_then(|kept| kept.path.parent());
         let is_told = run.is_some_and(|run| newest_step(&run.join(CHECKPOINTS)).is_some());
-        let path = kept.unwrap_or_else(|| weights.0.clone().into());
-        let file = WeightsFile::read(&path, |_| true)?;
-        Ok(Some(Self { file, named: weights.0.clone(), is_told, size: None, channels: None }))
+        let file = match kept {
+            Some(KeptWeights { path, bytes }) => {
+                let tensors = import::of_safetensors(&bytes, &path)?;
+                WeightsFile::new(path, tensors)?
+            }
+            None => WeightsFile::read(weights.0.as_ref(), |_| true)?,
+        };
+        let named = weights.0.clone();
+        Ok(Some(Self { file, named, is_kept, is_told, size: None, channels: None }))
+    }
+
+    /// Whether the run has kept them already.
+    pub(crate) fn are_kept(&self) -> bool {
+        self.is_kept
     }
 
     /// As a file, for the run to keep.

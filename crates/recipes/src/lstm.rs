@@ -69,7 +69,7 @@ fn train<B: AutodiffBackend>(
     let seed = config.training.seed;
 
     // The data: a window of words, and the one that follows it.
-    let (corpus, weights) = config.read(start.initial_weights())?;
+    let (corpus, weights) = config.read(start.kept_weights()?)?;
     start.keep_apart(&corpus.shared)?;
     let source = Some(corpus.source_fingerprint());
     let data = DataHashes { samples: corpus.fingerprint(), source };

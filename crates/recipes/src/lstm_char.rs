@@ -90,7 +90,7 @@ fn train<B: AutodiffBackend>(
     let carry = config.model.carry_state;
 
     // The data: one stream through the text per row of a batch.
-    let (corpus, weights) = config.read(start.initial_weights())?;
+    let (corpus, weights) = config.read(start.kept_weights()?)?;
     start.keep_apart(&corpus.shared)?;
     let source = Some(corpus.source_fingerprint());
     let data = DataHashes { samples: corpus.fingerprint(), source };

@@ -3,7 +3,7 @@
 use backend::{AutodiffBackend, Selected};
 use burn::backend::Autodiff;
 use data::{
-    CategoryEncoding, Order, Table, TableLoader, TablePreprocessing, TableSplits, Task,
+    CategoryEncoding, HoldOut, Order, Table, TableLoader, TablePreprocessing, TableSplits, Task,
     TextFeatures, csv_table::read_csv, npy::read_npy, refuse_shared, synthetic::read_synthetic,
     text_folder::read_text_folder,
 };
@@ -16,7 +16,7 @@ use crate::{
     ExitCode, Failure, Start, Summary,
     class_weights::ClassWeights,
     config::{self, Check, Checker, Config, Monitored, Source, TableData, check_dropout},
-    data_notes::{note_on_sizes, shorten_notes_on_columns},
+    data_notes::{note_on_sizes, notes_on_own_splits, shorten_notes_on_columns},
     environment::DataHashes,
     plan::{FrozenLayers, Outline, Plan},
     registry::{self, Recipe},
@@ -139,17 +139,14 @@ fn train<B: AutodiffBackend>(
 fn notes_on_rows(data: &TableData, splits: &TableSplits) -> Vec<String> {
     let mut notes = splits.notes.clone();
     let [validates, tests] = splits.has_own;
-    let texts = data.source == Source::TextFolder; // of arrays the source notes it
     // Runs of earlier versions have the usual share among their settings.
     let is_chosen = data.validation.is_some_and(|share| share != TableData::USUAL_VALIDATION);
-    let ignored = [
-        (validates && is_chosen, "validation", "validate"),
-        (tests && texts && data.test != 0.0, "test", "test"),
-    ];
-    let ignored = ignored.into_iter().filter(|&(is_ignored, ..)| is_ignored);
-    notes.extend(ignored.map(|(_, key, to)| {
-        format!("`data.{key}` has no effect: the folder has samples to {to} on")
-    }));
+    let holds_none_out = validates && (tests || data.test == 0.0);
+    notes.extend(notes_on_own_splits([
+        (validates && is_chosen, "data.validation", "validation"),
+        (tests && data.test != 0.0, "data.test", "test"),
+        (holds_none_out && data.hold_out != HoldOut::default(), "data.hold_out", "validation"),
+    ]));
     shorten_notes_on_columns(&mut notes, "recipes data inspect --json");
     if data.source != Source::Synthetic {
         let sizes = [&splits.validation, &splits.test].map(|split| split.as_ref().map(Table::rows));

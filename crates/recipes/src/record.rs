@@ -327,14 +327,20 @@ pub(crate) fn json_of<T: DeserializeOwned>(path: &Path, help: &str) -> Result<Op
     }
 }
 
-/// The lines of `events.jsonl`; a run that was stopped before its first step has none.
-fn events(path: &Path) -> Result<String, Failure> {
+/// The content of a run's file; none where it is not there.
+pub(crate) fn content_of(path: &Path) -> Result<Option<Vec<u8>>, Failure> {
     match fs::read(path) {
-        // The last line may have been cut within a character.
-        Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(unreadable(path, error, CHECK_ACCESS)),
     }
+}
+
+/// The lines of `events.jsonl`; a run that was stopped before its first step has none.
+fn events(path: &Path) -> Result<String, Failure> {
+    let bytes = content_of(path)?.unwrap_or_default();
+    // The last line may have been cut within a character.
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Whether a run has ever written a checkpoint, whatever has become of it. The line of the one that it

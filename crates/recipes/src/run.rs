@@ -135,8 +135,7 @@ impl Run<'_> {
         let Some(weights) = weights else { return };
         self.notes.extend(weights.note_on_division(&self.data));
         self.record_fingerprint("its initial weights", weights.hash());
-        if let Some(files) = self.files.as_mut().filter(|_| self.start.initial_weights().is_none())
-        {
+        if let Some(files) = self.files.as_mut().filter(|_| !weights.are_kept()) {
             files.keep_initial(weights.file());
         }
     }

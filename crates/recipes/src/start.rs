@@ -15,8 +15,9 @@ use crate::{
     ExitCode, Failure,
     environment::Environment,
     image_set::Progress,
+    initial_weights::KeptWeights,
     paths::of_same_name,
-    record::config_of,
+    record::{config_of, content_of},
     registry::Recipe,
     run_directory::INITIAL,
     settings::{Resolved, on_other_data, refuse_changed_choices, refuse_changes_of_file},
@@ -104,10 +105,14 @@ impl<'a> Start<'a> {
         Ok(device)
     }
 
-    /// The weights that a run which resumes began with, if it has kept some.
-    pub(crate) fn initial_weights(&self) -> Option<PathBuf> {
-        let kept = self.directory.join(INITIAL);
-        (self.resumes && kept.is_file()).then_some(kept)
+    /// The weights that a run which resumes began with, if it has kept some; the first process reads them, for
+    /// all.
+    pub(crate) fn kept_weights(&self) -> Result<Option<KeptWeights>, Failure> {
+        let path = self.directory.join(INITIAL);
+        let reads = self.resumes && self.group.is_rank_zero();
+        let kept = if reads { content_of(&path)? } else { None };
+        let bytes = self.group.broadcast(kept.unwrap_or_default())?;
+        Ok((!bytes.is_empty()).then_some(KeptWeights { path, bytes }))
     }
 
     /// This process's share of the batches.

@@ -44,7 +44,7 @@ impl<B: AutodiffBackend> TrainingImages<B> {
         start: &mut Start<'_>,
         device: &B::Device,
     ) -> Result<Self, Failure> {
-        let weights = config.open_weights(start.initial_weights())?;
+        let weights = config.open_weights(start.kept_weights()?)?;
         let images = start
             .do_first(|progress| ImageSet::read(&config.data, config.training.seed, progress))?;
         config.data.choose_size();

@@ -24,7 +24,7 @@ use burn_cubecl::{
     CubeRuntime, CubeTuneId,
     cubecl::{
         ir::{ElemType, FloatKind, StorageType},
-        tune::{AutotuneKey, LocalTuner, Tunable, TunableSet, TuneGroup, anchor, local_tuner},
+        tune::{AutotuneKey, LocalTuner, Tunable, TunableSet, TuneGroup, anchor},
         zspace::metadata::Metadata,
     },
     kernel::matmul::{MatmulStrategy, matmul},
@@ -70,11 +70,7 @@ pub(super) fn product<R: CubeRuntime>(left: CubeTensor<R>, right: CubeTensor<R>)
             parts => in_parts(left, right, parts),
         };
     }
-    let is_right = match by_vector {
-        true => planes_are_equal::<R>(&left),
-        false => !fills_an_odd_number(inner),
-    };
-    if !is_right {
+    if !burn_is_right(&left, [shape[last - 1], inner, shape[last]]) {
         return by_units([left, right]);
     }
     let (product, dtype) = (empty(&left, shape), left.dtype);
@@ -97,10 +93,19 @@ pub(super) fn is_exact<R: CubeRuntime>(values: &CubeTensor<R>) -> bool {
     arithmetic() == Arithmetic::Exact && values.dtype == DType::F32
 }
 
-/// Whether all planes of the device have one size.
-fn planes_are_equal<R: CubeRuntime>(tensor: &CubeTensor<R>) -> bool {
+/// Whether Burn's kernels are right for products of so many rows by so many columns: they neither read beyond
+/// the matrices nor, where one is a vector, add up a part of the numbers.
+///
+/// - `tensor`: on the device
+pub(super) fn burn_is_right<R: CubeRuntime>(
+    tensor: &CubeTensor<R>,
+    [rows, inner, columns]: [usize; 3],
+) -> bool {
     let hardware = &tensor.client.properties().hardware;
-    hardware.plane_size_min == hardware.plane_size_max
+    match rows == 1 || columns == 1 {
+        true => hardware.plane_size_min == hardware.plane_size_max,
+        false => !fills_an_odd_number(inner),
+    }
 }
 
 /// By a kernel that knows no planes, on every device.
@@ -110,7 +115,7 @@ fn by_units<R: CubeRuntime>(inputs: [CubeTensor<R>; 2]) -> CubeTensor<R> {
 }
 
 /// Whether columns fill an odd number of stages, which have 8, 16 or 32 columns, as kernels go.
-pub(super) fn fills_an_odd_number(columns: usize) -> bool {
+fn fills_an_odd_number(columns: usize) -> bool {
     (3..=5).contains(&columns.trailing_zeros())
 }
 
@@ -241,8 +246,17 @@ pub fn by_each<R: CubeRuntime>(
     tried.map(by).collect()
 }
 
+/// A tuner by its name in a module. Each state of this project's kernels has a file of choices: in one file
+/// CubeCL would take old choices for new ones, find them to be old, and neither use nor replace them.
+macro_rules! tuner {
+    ($name:literal) => {
+        LocalTuner::new(concat!(module_path!(), "-", $name, "-", env!("KERNELS_DIGEST")))
+    };
+}
+pub(super) use tuner;
+
 fn by_tensor_cores<R: CubeRuntime>(inputs: [CubeTensor<R>; 2]) -> CubeTensor<R> {
-    static TUNER: LocalTuner<Key, CubeTuneId> = local_tuner!();
+    static TUNER: LocalTuner<Key, CubeTuneId> = tuner!("product");
     let candidates = TUNER.init(|| {
         let on_tensor_cores = TuneGroup::new("tensor cores", |_: &Key| 1);
         // Only where none of the others runs.

@@ -147,6 +147,8 @@ fn convolution_by_the_tensor_memory_accelerator() {
         ([1, 36, 6, 5], [9, 36, 3, 2], with([2, 1], [0, 2])),
         ([3, 64, 5, 4], [70, 64, 1, 1], with([1, 2], [0, 0])),
         ([2, 40, 17, 13], [16, 40, 3, 3], with([1, 1], [2, 0])),
+        // Of more places the planes of some kernels take two tiles each.
+        ([2, 32, 28, 28], [40, 32, 3, 3], with([1, 1], [1, 1])),
     ];
     let arithmetic = Arithmetic::Fast;
     for (input, weight, options) in cases {

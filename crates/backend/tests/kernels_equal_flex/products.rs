@@ -121,6 +121,9 @@ fn products_by_each_kernel() {
         ([1, 1, 130, 264], [1, 1, 264, 72], false),
         ([1, 1, 264, 512], [1, 1, 512, 260], true),
         ([1, 3, 264, 392], [1, 3, 392, 264], false),
+        // Of more rows the planes of some kernels take two tiles each.
+        ([1, 1, 1100, 128], [1, 1, 128, 40], false),
+        ([1, 1, 1100, 512], [1, 1, 512, 512], true),
     ];
     for (left, right, accelerated) in cases {
         fn operands<B: Backend>(shapes: [[usize; 4]; 2]) -> [FloatTensor<B>; 2] {

@@ -40,38 +40,77 @@ pub(crate) fn note_on_passed_over(folders: &[PathBuf], kind: FileKind) -> Option
 
 /// Finds the splits in a folder; without any the folder itself is what there is to train on.
 pub(crate) fn find_splits(path: &Path, kind: FileKind) -> Result<SplitFolders, ClassFolderError> {
-    let mut folders = Vec::new();
-    for entry in listing::data_in(path, kind)? {
-        if listing::is_folder(&entry, kind)? {
-            folders.push(entry);
+    let Named { train, validation, test, others } = Named::find(path, kind)?;
+    let train = match (train, validation.as_ref().or(test.as_ref())) {
+        (Some(train), _) => train,
+        (None, None) => path.to_owned(),
+        (None, Some(held_out)) => {
+            let split = name(held_out);
+            return Err(ClassFolderError::NoTrain { path: path.to_owned(), split });
         }
-    }
-    folders.sort_unstable();
-    let validation = split(&folders, &VALIDATION, "validate", kind)?;
-    let train = split(&folders, &TRAIN, "train on", kind)?;
-    let test = split(&folders, &TEST, "test", kind)?;
-    let Some(train) = train else {
-        return match validation.or(test) {
-            Some(folder) => {
-                Err(ClassFolderError::NoTrain { path: path.to_owned(), split: name(&folder) })
+    };
+    Ok(SplitFolders { train, validation, test, passed_over: others })
+}
+
+/// The folder of those to measure a model on.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct MeasuredFolder {
+    pub(crate) folder: PathBuf,
+    /// Which split it is, if the folder is one that others are not trained on.
+    pub(crate) split: Option<&'static str>,
+    /// As [`SplitFolders::passed_over`].
+    pub(crate) passed_over: Vec<PathBuf>,
+}
+
+/// Finds in a folder the test split, else the validation split, else what there is to train on. The other splits
+/// need not be there.
+pub(crate) fn find_measured(
+    path: &Path,
+    kind: FileKind,
+) -> Result<MeasuredFolder, ClassFolderError> {
+    let Named { train, validation, test, others: passed_over } = Named::find(path, kind)?;
+    let (folder, split) = match (test, validation) {
+        (Some(test), _) => (test, Some("test")),
+        (None, Some(validation)) => (validation, Some("validation")),
+        (None, None) => (train.unwrap_or_else(|| path.to_owned()), None),
+    };
+    Ok(MeasuredFolder { folder, split, passed_over })
+}
+
+/// The folders that are called as splits, and those beside them; without splits none of either, as all are
+/// classes.
+struct Named {
+    train: Option<PathBuf>,
+    validation: Option<PathBuf>,
+    test: Option<PathBuf>,
+    others: Vec<PathBuf>,
+}
+
+impl Named {
+    fn find(path: &Path, kind: FileKind) -> Result<Self, ClassFolderError> {
+        let mut folders = Vec::new();
+        for entry in listing::data_in(path, kind)? {
+            if listing::is_folder(&entry, kind)? {
+                folders.push(entry);
             }
-            None => match (outermost(&folders, kind), unsorted_split(&folders)) {
+        }
+        folders.sort_unstable();
+        let validation = split(&folders, &VALIDATION, "validate", kind)?;
+        let train = split(&folders, &TRAIN, "train on", kind)?;
+        let test = split(&folders, &TEST, "test", kind)?;
+        let splits = [&train, &validation, &test].map(Option::as_ref);
+        if splits == [None; 3] {
+            return match (outermost(&folders, kind), unsorted_split(&folders)) {
                 (Some(inner), _) => {
                     Err(ClassFolderError::TooFarUp { path: path.to_owned(), inner, kind })
                 }
                 (None, Some(split)) => Err(ClassFolderError::UnsortedSplit { path: split, kind }),
-                (None, None) => Ok(SplitFolders {
-                    train: path.to_owned(),
-                    validation: None,
-                    test: None,
-                    passed_over: Vec::new(),
-                }),
-            },
-        };
-    };
-    let splits = [Some(&train), validation.as_ref(), test.as_ref()];
-    folders.retain(|folder| !splits.contains(&Some(folder)));
-    Ok(SplitFolders { train, validation, test, passed_over: folders })
+                (None, None) => Ok(Self { train, validation, test, others: Vec::new() }),
+            };
+        }
+        folders.retain(|folder| !splits.contains(&Some(folder)));
+        Ok(Self { train, validation, test, others: folders })
+    }
 }
 
 /// The one folder that is called as a split of this purpose.
@@ -233,6 +272,22 @@ mod tests {
         check(&["train/a", "Dev/a"], [Some("train"), Some("Dev"), None]);
         check(&["a/images/1.png", "b/images/1.png"], [Some(""), None, None]);
         check(&["a/below/1.png", "a/beside/1.png", "b/1.png"], [Some(""), None, None]);
+    }
+
+    #[test]
+    fn what_is_measured_needs_no_other_split() {
+        let root = tempfile::tempdir().unwrap();
+        let measured = |folder: &str| {
+            fs::create_dir_all(root.path().join(folder)).unwrap();
+            let MeasuredFolder { folder, split, .. } =
+                find_measured(root.path(), FileKind::Image).unwrap();
+            (folder.strip_prefix(root.path()).unwrap().to_owned(), split)
+        };
+        assert_eq!(measured("cat"), (PathBuf::new(), None));
+        assert_eq!(measured("train/cat"), ("train".into(), None));
+        fs::remove_dir_all(root.path().join("train")).unwrap();
+        assert_eq!(measured("dev/cat"), ("dev".into(), Some("validation")));
+        assert_eq!(measured("testing/cat"), ("testing".into(), Some("test")));
     }
 
     #[test]

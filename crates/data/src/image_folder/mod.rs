@@ -29,7 +29,11 @@ use std::path::{Path, PathBuf};
 
 use crate::{
     DataError,
-    class_folders::{FileKind, layout, listing, training_folder},
+    class_folders::{
+        FileKind,
+        layout::{self, MeasuredFolder},
+        listing, training_folder,
+    },
     count::counted,
     files::Folder,
     shared,
@@ -73,8 +77,8 @@ impl ImageFolderSplits {
 /// # Errors
 ///
 /// Where a folder with a split's name holds folders and images, or every class holds only folders;
-/// where there are not two classes to train on (unless one will do), a class has no images (unless what is
-/// bad is skipped), or a class to validate or test is not among those to train on (the reverse is no error).
+/// where there are not two classes to train on, a class has no images (unless what is bad is skipped), or a
+/// class to validate or test is not among those to train on (the reverse is no error).
 ///
 /// # Examples
 ///
@@ -98,8 +102,7 @@ pub fn open_image_folder(options: &ImageFolderOptions) -> Result<ImageFolderSpli
     Folder::open(&options.path)?;
     let folders = layout::find_splits(&options.path, FileKind::Image)?;
     let skips_empty = options.on_bad_image == OnBadImage::Skip;
-    let train =
-        listing::list_train(&folders.train, FileKind::Image, options.one_class, skips_empty)?;
+    let train = listing::list_train(&folders.train, FileKind::Image, false, skips_empty)?;
     let held_out = |folder: Option<PathBuf>| {
         let list =
             |folder: PathBuf| listing::list_held_out(&folder, FileKind::Image, &train, skips_empty);
@@ -112,6 +115,37 @@ pub fn open_image_folder(options: &ImageFolderOptions) -> Result<ImageFolderSpli
         train: ImageFolder::new(options, shape, train),
         passed_over: folders.passed_over,
     })
+}
+
+/// The images to measure a model on.
+#[derive(Debug)]
+pub struct MeasuredImages {
+    /// The images, whose classes are those of their own folder.
+    pub images: ImageFolder,
+    /// `test` or `validation` if that is the split of the images, none where they are all there are or to train
+    /// on.
+    pub split: Option<&'static str>,
+    /// What the user should know of what is passed over, a sentence each.
+    pub notes: Vec<String>,
+}
+
+/// As [`open_image_folder`], of the test split alone, else of the validation split, else of what there is to
+/// train on. One class is enough, and the other splits need not be there.
+///
+/// # Errors
+///
+/// As [`open_image_folder`], of that split.
+pub fn open_measured_images(options: &ImageFolderOptions) -> Result<MeasuredImages, DataError> {
+    let shape = options.shape()?;
+    Folder::open(&options.path)?;
+    let MeasuredFolder { folder, split, passed_over } =
+        layout::find_measured(&options.path, FileKind::Image)?;
+    let skips_empty = options.on_bad_image == OnBadImage::Skip;
+    let listing = listing::list_train(&folder, FileKind::Image, true, skips_empty)?;
+    let images = ImageFolder::new(options, shape, listing);
+    let passed_over = layout::note_on_passed_over(&passed_over, FileKind::Image);
+    let notes = passed_over.into_iter().chain(images.notes()).collect();
+    Ok(MeasuredImages { images, split, notes })
 }
 
 /// The images of a folder and of those below it, in the order of their paths. As where they are
@@ -134,9 +168,8 @@ const COMPARED: usize = 200;
 /// - `given`: the folder of which the test split is measured, else the validation split, else all
 pub fn note_on_known_images(trained: &Path, given: &Path) -> Option<String> {
     let known = image_files_in(&training_folder(trained, FileKind::Image)?).ok()?;
-    let measured = layout::find_splits(given, FileKind::Image).ok()?;
-    let measured = measured.test.or(measured.validation).unwrap_or(measured.train);
-    let mut measured = image_files_in(&measured).ok()?;
+    let mut measured =
+        image_files_in(&layout::find_measured(given, FileKind::Image).ok()?.folder).ok()?;
     let every = measured.len().div_ceil(COMPARED).max(1);
     let looked_at = if every > 1 { " looked at" } else { "" };
     measured = measured.into_iter().step_by(every).collect();

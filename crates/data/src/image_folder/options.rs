@@ -26,8 +26,6 @@ pub struct ImageFolderOptions {
     pub on_bad_image: OnBadImage,
     /// A directory to keep decoded images in. It may be deleted at any time.
     pub cache: Option<PathBuf>,
-    /// Whether a single class is enough, as it is to evaluate a network.
-    pub one_class: bool,
 }
 
 impl ImageFolderOptions {
@@ -40,7 +38,6 @@ impl ImageFolderOptions {
             resize: Resize::default(),
             on_bad_image: OnBadImage::default(),
             cache: None,
-            one_class: false,
         }
     }
 

@@ -81,7 +81,6 @@ pub fn read_npy(options: &NpyOptions, seed: u64) -> Result<TableSplits, DataErro
 
     let has_own = [validation.is_some(), test.is_some()];
     let fractions = options.fractions.unless_there(has_own[0], has_own[1]);
-    let ignored = ignored(options, has_own);
     let parts = split::hold_out_rows(options.hold_out, &samples.labels, None, fractions, seed)?;
     let preprocessing = learn(&samples, &parts.train, kind);
     let train = samples.encode(&parts.train, &preprocessing)?;
@@ -98,7 +97,6 @@ pub fn read_npy(options: &NpyOptions, seed: u64) -> Result<TableSplits, DataErro
     let test = test.map(other).transpose()?.or(measure?);
     let mut notes: Vec<String> = shared.iter().map(Shared::note).collect();
     notes.push(target_note(&preprocessing, options.task, may_be_classes));
-    notes.extend(ignored);
     let constant =
         |column: &&Column| matches!(column.kind, ColumnKind::Numeric { deviation: 0.0, .. });
     let constant: Vec<&Column> = preprocessing.columns.iter().filter(constant).collect();
@@ -118,22 +116,6 @@ pub fn read_npy(options: &NpyOptions, seed: u64) -> Result<TableSplits, DataErro
     notes.extend(notes_on_splits(&preprocessing, &train, held_out, &leave_out));
     let skipped = 0;
     Ok(TableSplits { train, validation, test, preprocessing, has_own, notes, shared, skipped })
-}
-
-/// What the user should know of settings that have no effect, since the folder has other samples.
-///
-/// - `has_validation`, `has_test`: whether it has samples for these
-fn ignored(options: &NpyOptions, [has_validation, has_test]: [bool; 2]) -> Vec<String> {
-    let holds_none_out = has_validation && (has_test || options.fractions.test == 0.0);
-    let chooses = options.hold_out != HoldOut::default();
-    let settings = [
-        (holds_none_out && chooses, "data.hold_out", "validate"),
-        (has_test && options.fractions.test != 0.0, "data.test", "test"),
-    ];
-    let ignored = settings.into_iter().filter(|&(is_ignored, ..)| is_ignored);
-    ignored
-        .map(|(_, key, to)| format!("`{key}` has no effect: the folder has samples to {to} on"))
-        .collect()
 }
 
 /// Whether a file is named like an array.

@@ -1,10 +1,9 @@
 //! The text source: a file, a folder of files or the built-in primer becomes token ids.
 //!
-//! A text is cut into characters, bytes or words. Its last tenth is held out in one piece, since
-//! neighbouring sentences are too similar for a random split, and the [`Vocabulary`] is learnt from
-//! what comes before. A network learns to predict
-//! the next token, either from [`Windows`], in any order, or along [`Streams`], so that a recurrent
-//! state can be carried.
+//! A text is cut into characters, bytes or words. Unless other files are named to validate on, its end is held out
+//! in one piece, since neighbouring sentences are too similar for a random split, and the [`Vocabulary`] is learnt
+//! from what comes before. A network learns to predict the next token, either from [`Windows`], in any order, or
+//! along [`Streams`], so that a recurrent state can be carried.
 //!
 //! ```
 //! use data::text::{Predict, TextOptions, Windows, read_text};

@@ -25,7 +25,11 @@ pub use self::error::TextFolderError;
 use crate::{
     Column, ColumnKind, DataError, Fractions, Origins, Shared, Table, TablePreprocessing,
     TableSplits, Target, TargetKind, Targets, TextColumns, Vocabulary,
-    class_folders::{FileKind, Listing, layout, listing},
+    class_folders::{
+        FileKind, Listing,
+        layout::{self, MeasuredFolder},
+        listing,
+    },
     count::counted,
     files::Folder,
     names::list,
@@ -145,12 +149,7 @@ pub fn read_labelled_texts(
     let (vocabulary, length) = column_of(preprocessing)
         .ok_or_else(|| TextFolderError::OtherRows { path: path.to_owned() })?;
     Folder::open(path)?;
-    let folders = layout::find_splits(path, KIND)?;
-    let (split, folder) = match (folders.test, folders.validation) {
-        (Some(test), _) => (Some("test"), test),
-        (None, Some(validation)) => (Some("validation"), validation),
-        (None, None) => (None, folders.train),
-    };
+    let MeasuredFolder { folder, split, passed_over } = layout::find_measured(path, KIND)?;
     let mut listing = listing::list_train(&folder, KIND, true, false)?;
     let classes = preprocessing.target.classes();
     let known = |class: &String| {
@@ -163,7 +162,9 @@ pub fn read_labelled_texts(
     let labels = listing.classes.iter().map(known).collect::<Result<Vec<u32>, _>>()?;
     listing.labels.iter_mut().for_each(|label| *label = labels[*label as usize]);
     let texts = Texts::read(listing)?;
-    Ok((split, texts.encode(&texts.all(), vocabulary, length)?, texts.notes()))
+    let passed_over = layout::note_on_passed_over(&passed_over, KIND);
+    let notes = passed_over.into_iter().chain(texts.notes()).collect();
+    Ok((split, texts.encode(&texts.all(), vocabulary, length)?, notes))
 }
 
 /// The files of texts in a folder and in those below it, in the order of their paths.

@@ -25,8 +25,8 @@ pub(super) struct LrFindArguments {
     /// A recipe's name, or a configuration file
     #[arg(value_name = "RECIPE|FILE.toml", value_parser = RecipeParser, hide_possible_values = true)]
     recipe: String,
-    /// Change a setting, such as `training.batch_size=8`; may be repeated. `[schedule]` and
-    /// the learning rate are set by the test
+    /// Change a setting, such as `training.batch_size=8`; may be repeated. `[schedule]`, the learning
+    /// rate, the length and what is written are set by the test
     #[arg(long = "set", value_name = "KEY=VALUE", allow_hyphen_values = true)]
     settings: Vec<String>,
     /// The learning rate of the first step

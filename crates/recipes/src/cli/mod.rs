@@ -1,4 +1,4 @@
-//! The command line: its arguments, and the one place that prints and picks the exit code.
+//! The command line: its arguments, and what it answers on stdout and by its exit code.
 
 mod arguments;
 mod augmented;

@@ -31,6 +31,7 @@ use crate::{
     registry::{self, DEFAULT, Recipe},
     report::{REPORT, lacks_evaluation, stable, stopped_early},
     run_directory::{CHECKPOINTS, CONFIG, Reserved, refuse_if_used},
+    settings::WEIGHTS,
     shell::{command, quoted_path},
 };
 
@@ -187,19 +188,21 @@ pub(super) fn recipe_and_layers(
             (registry::find(file.recipe_name()?)?, Some(file))
         }
     };
-    let moved = file.as_ref().map(|file| of_run(Path::new(named), file)).unwrap_or_default();
-    Ok((recipe, file.into_iter().chain(moved).chain(SettingsLayer::sets(settings)).collect()))
+    let sets = SettingsLayer::sets(settings);
+    let moved = file.as_ref().map(|file| of_run(Path::new(named), file, &sets)).unwrap_or_default();
+    Ok((recipe, file.into_iter().chain(moved).chain(sets).collect()))
 }
 
 /// Where a configuration is that of a run, the paths that lead to its files from here, and to the weights that
-/// it began with.
-fn of_run(named: &Path, file: &SettingsLayer) -> Vec<SettingsLayer> {
+/// it began with, unless `sets` name others.
+fn of_run(named: &Path, file: &SettingsLayer, sets: &[SettingsLayer]) -> Vec<SettingsLayer> {
     let Some(run) = named.parent().filter(|_| named.ends_with(CONFIG)) else {
         return Vec::new();
     };
     let mut layers = paths::layers(run, &paths::moved(run, file));
     let settings: Vec<_> = iter::once(file).chain(&layers).cloned().collect();
-    if let Some(kept) = kept_instead(run, &settings) {
+    let names_others = sets.iter().flat_map(SettingsLayer::keys).any(|key| key == WEIGHTS);
+    if !names_others && let Some(kept) = kept_instead(run, &settings) {
         print_note(&format!(
             "`model.weights` of `{run}` leads to other weights by now, or to none: this run begins with those \
              that `{run}` has kept",

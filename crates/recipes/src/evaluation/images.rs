@@ -10,8 +10,8 @@ use data::{
     hold_out,
     idx::{read_idx, read_idx_test},
     image_folder::{
-        ImageFolderOptions, ImageFolderSplits, OnBadImage, note_on_known_images, open_image_folder,
-        shared_images,
+        ImageFolder, ImageFolderOptions, MeasuredImages, OnBadImage, note_on_known_images,
+        open_image_folder, open_measured_images, shared_images,
     },
     note_on_known_pixels, picture,
 };
@@ -146,13 +146,11 @@ fn read_given(
     progress: &mut Progress<'_>,
 ) -> Result<Measured<Source>, Failure> {
     if data.source == ImageOrigin::ImageFolder {
-        let options = ImageFolderOptions {
-            one_class: true,
-            on_bad_image: OnBadImage::Skip, // as `predict` does
-            ..data.folder_options()
-        };
-        let (samples, given_split, notes) =
-            read_folder(open_image_folder(&options)?, data, progress)?;
+        let on_bad_image = OnBadImage::Skip; // as `predict` does
+        let options = ImageFolderOptions { on_bad_image, ..data.folder_options() };
+        let MeasuredImages { images, split: given_split, mut notes } =
+            open_measured_images(&options)?;
+        let samples = read_folder(images, data, &mut notes, progress)?;
         return Ok(Measured { split: GIVEN, given_split, samples, notes });
     }
     // Those to train on need not be there.
@@ -194,9 +192,12 @@ fn read_held_out(
             let parts = hold_out(folder.train.labels(), fractions, seed)?;
             let hashes = hashes(&folder.train, [validation, test], data, &parts)?;
             let shared = shared_images(splits);
-            let (samples, split, mut notes) = read_folder(folder, data, progress)?;
-            notes.extend(shared.iter().map(Shared::note));
+            let mut notes = Vec::from_iter(folder.note());
+            let (folder, split) = choose(folder.train, folder.validation, folder.test);
             let split = split.expect("one of the two is there");
+            notes.extend(folder.notes());
+            let samples = read_folder(folder, data, &mut notes, progress)?;
+            notes.extend(shared.iter().map(Shared::note));
             return Ok((
                 Some(Measured { split, given_split: None, samples, notes }),
                 hashes.samples,
@@ -211,20 +212,17 @@ fn read_held_out(
     Ok((measured, hashes.samples))
 }
 
-/// Decodes the split of a folder to measure on, and no other. Returns its name, none where it is all there
-/// is, and notes to the user.
+/// Decodes images to measure on, and adds to the notes to the user.
 fn read_folder(
-    folder: ImageFolderSplits,
+    folder: ImageFolder,
     data: &ImageData,
+    notes: &mut Vec<String>,
     progress: &mut Progress<'_>,
-) -> Result<(Source, Option<&'static str>, Vec<String>), Failure> {
-    let mut notes = Vec::from_iter(folder.note());
-    let (folder, split) = choose(folder.train, folder.validation, folder.test);
-    notes.extend(folder.notes());
+) -> Result<Source, Failure> {
     let (source, skipped) = decode(folder, data, IN_MEMORY_BYTES, progress)?;
     notes.extend(note_on_cache(bytes(&*source), data.cache.is_some()));
     notes.extend(notes_on_skipped(&skipped));
-    Ok((fit(source, data), split, notes))
+    Ok(fit(source, data))
 }
 
 /// The split to measure on and its name, none where it is all there is.

@@ -348,25 +348,6 @@ fn pictures_are_measured_and_classes_found_by_their_names() {
     let samples = |class: usize| report["per_class"][class]["samples"].as_u64();
     assert_eq!((samples(7), samples(9), samples(0)), (Some(1), Some(1), Some(0)));
 
-    // A class alone can be measured; and of splits the one for tests is.
-    fs::create_dir_all(folder.path("one/7")).unwrap();
-    folder.write("one/7/a.bmp", bmp(28, [0; 3]));
-    let text = folder.run("eval run --data one").succeeded().stdout;
-    let absent = "has no sample here: in macro_f1 it counts as 0\n`one`, 1 sample\n";
-    assert!(text.contains(absent), "{text}");
-    fs::create_dir_all(folder.path("splits/test")).unwrap();
-    fs::rename(folder.path("one"), folder.path("splits/train")).unwrap();
-    fs::create_dir_all(folder.path("splits/test/7")).unwrap();
-    folder.write("splits/test/7/b.bmp", bmp(28, [9; 3]));
-    folder.write("splits/test/7/c.bmp", bmp(28, [99; 3]));
-    let text = folder.run("eval run --data splits").succeeded().stdout;
-    assert!(text.contains("\nthe test split of `splits`, 2 samples\n"), "{text}");
-    let report = folder.run("eval run --data splits --json").succeeded().json();
-    assert_eq!((&report["split"], &report["given_split"]), (&"given".into(), &"test".into()));
-    let (head, rows) = each_sample(&folder, "run --data splits");
-    assert!(head.starts_with("input,target,class,probability_0,probability_1,"), "{head}");
-    let named = rows.iter().map(|[input, target, _]| [input.as_str(), target]);
-    assert!(named.eq([["splits/test/7/b.bmp", "7"], ["splits/test/7/c.bmp", "7"]]), "{rows:?}");
     let own = each_sample(&folder, "run").1;
     let right = own.iter().filter(|[_, target, class]| target == class).count();
     let accuracy = check_again(&folder, "run", "test")["metrics"]["accuracy"].as_f64().unwrap();
@@ -399,6 +380,37 @@ fn pictures_are_measured_and_classes_found_by_their_names() {
 
     fs::rename(folder.path("photos/9"), folder.path("photos/cat")).unwrap();
     folder.run("eval run --data photos").refused(3, "does not know the class `cat`");
+}
+
+#[test]
+fn only_the_measured_split_of_a_folder_is_looked_at() {
+    let folder = Folder::new();
+    let train = "train cnn --set data.samples=200 --max-steps 4 --progress quiet --run-dir run";
+    folder.run(train).succeeded();
+    let picture = |path: &str, brightness| {
+        let path_to = folder.path(path);
+        fs::create_dir_all(path_to.parent().unwrap()).unwrap();
+        folder.write(path, bmp(28, [brightness; 3]));
+    };
+    picture("one/7/a.bmp", 0);
+    let text = folder.run("eval run --data one").succeeded().stdout;
+    let absent = "has no sample here: in macro_f1 it counts as 0\n`one`, 1 sample\n";
+    assert!(text.contains(absent), "{text}");
+
+    let measured = "\nthe test split of `splits`, 2 samples\n";
+    picture("splits/test/7/b.bmp", 9);
+    picture("splits/test/7/c.bmp", 99);
+    let text = folder.run("eval run --data splits").succeeded().stdout;
+    assert!(text.contains(measured), "{text}");
+    picture("splits/train/bird/a.bmp", 0);
+    let text = folder.run("eval run --data splits").succeeded().stdout;
+    assert!(text.contains(measured), "{text}");
+    let report = folder.run("eval run --data splits --json").succeeded().json();
+    assert_eq!((&report["split"], &report["given_split"]), (&"given".into(), &"test".into()));
+    let (head, rows) = each_sample(&folder, "run --data splits");
+    assert!(head.starts_with("input,target,class,probability_0,probability_1,"), "{head}");
+    let named = rows.iter().map(|[input, target, _]| [input.as_str(), target]);
+    assert!(named.eq([["splits/test/7/b.bmp", "7"], ["splits/test/7/c.bmp", "7"]]), "{rows:?}");
 }
 
 #[test]

@@ -240,6 +240,24 @@ fn a_failure_of_one_rank_ends_all_and_is_told_once() {
     fails(&folder, &format!("-n 3 -wdir good {train}"), 3, "already has a run");
 }
 
+#[test]
+fn ranks_that_share_no_files_resume_with_the_weights_that_the_first_has_kept() {
+    let folder = Folder::new();
+    let train = "recipes train simplenet --progress quiet --set data.samples=80 --max-steps 1";
+    mpirun(&folder, &format!("-n 1 {train} --run-dir first")).succeeded();
+    let apart = |command: &str| {
+        mpirun(&folder, &format!("-n 1 -wdir here {command} : -n 1 -wdir there {command}"))
+    };
+    let given = ["here/given.safetensors", "there/given.safetensors"];
+    for path in given {
+        fs::create_dir(folder.path(path).parent().unwrap()).unwrap();
+        fs::copy(folder.path("first/model.safetensors"), folder.path(path)).unwrap();
+    }
+    apart(&format!("{train} --set model.weights=given.safetensors --run-dir run")).succeeded();
+    given.iter().for_each(|path| fs::remove_file(folder.path(path)).unwrap());
+    apart("recipes resume run --progress quiet --set training.max_steps=2").succeeded();
+}
+
 /// A shell limits what one rank may take; its files, since no disk can be filled here.
 #[test]
 fn a_rank_without_room_ends_all() {

@@ -94,8 +94,8 @@ fn a_share_to_hold_out_beside_samples_of_their_own_is_noted() {
         let plan = format!("plan mlp --set training.epochs=2 {settings}");
         let told = folder.run(&plan).succeeded().stdout;
         ["validation", "test"].map(|split| {
-            let note = format!("note: `data.{split}` has no effect: the folder has samples to ");
-            told.matches(&note).count()
+            let own = format!("the data have their own {split} split");
+            told.matches(&format!("note: `data.{split}` has no effect: {own}\n")).count()
         })
     };
     let arrays = "--set data.source=npy --set data.path=arrays";
@@ -105,6 +105,9 @@ fn a_share_to_hold_out_beside_samples_of_their_own_is_noted() {
     assert_eq!(told(texts), [0, 0]);
     let both = "--set data.validation=0.3 --set data.test=0.3";
     assert_eq!(told(&format!("{texts} {both}")), [1, 1]);
+    let last =
+        folder.run(&format!("plan mlp {arrays} --set data.hold_out=last")).succeeded().stdout;
+    assert!(last.contains("`data.hold_out` has no effect: the data have their own "), "{last}");
 }
 
 #[test]

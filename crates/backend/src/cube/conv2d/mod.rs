@@ -25,7 +25,7 @@ use burn_cubecl::{
 pub use self::tensor_cores::by_accelerator;
 use super::{
     layout::places,
-    product::{fills_an_odd_number, is_exact},
+    product::{self, is_exact},
 };
 use crate::{
     Backend, Conv2dGradients, Conv2dParents, Conv2dSaved, conv2d::burn_options,
@@ -53,13 +53,18 @@ where
         return tensor_cores::forward(input, weight, bias, options);
     }
     let options = burn_options(options);
-    let [_, channels, rows, columns] = weight.meta.shape().dims();
-    // What Burn might make a product of matrices, by kernels that read beyond these.
-    let beyond = [rows, columns] == [1, 1] && fills_an_odd_number(channels);
-    if is_exact(&input) || beyond {
+    if is_exact(&input) || !burn_is_right(&input, &weight) {
         return conv_forward(input, weight, bias, options, ConvStrategy::Direct).expect(RUNS);
     }
     B::conv2d(input, weight, bias, options)
+}
+
+/// Whether Burn's kernels are right, also where it makes a product of matrices of it.
+fn burn_is_right<R: CubeRuntime>(input: &CubeTensor<R>, weight: &CubeTensor<R>) -> bool {
+    let [outputs, channels, rows, columns] = weight.meta.shape().dims();
+    let [batch, _, height, width] = input.meta.shape().dims();
+    let is_product = [rows, columns] == [1, 1];
+    !is_product || product::burn_is_right(input, [batch * height * width, channels, outputs])
 }
 
 /// The gradients that are wanted, from that of what the convolution returned before ReLU.

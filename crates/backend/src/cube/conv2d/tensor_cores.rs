@@ -13,7 +13,7 @@ use burn_cubecl::{
     CubeRuntime, CubeTuneId,
     cubecl::{
         features::Tma,
-        tune::{AutotuneKey, LocalTuner, Tunable, TunableSet, TuneGroup, anchor, local_tuner},
+        tune::{AutotuneKey, LocalTuner, Tunable, TunableSet, TuneGroup, anchor},
     },
     kernel::{
         conv::{ConvStrategy, conv_forward},
@@ -40,7 +40,7 @@ use crate::{
     cube::{
         buffers::empty,
         can_be_counted,
-        product::{has_tensor_cores, of_one_type, only},
+        product::{has_tensor_cores, of_one_type, only, tuner},
         subsample,
     },
     functional::Conv2dOptions,
@@ -51,10 +51,6 @@ type Kernel = (ConvAlgorithm, AcceleratedTileKind);
 
 const CMMA: Kernel = (SimpleSyncCyclic, Cmma);
 const MMA: Kernel = (SimpleSyncStrided, Mma);
-/// A choice that was made beside other kernels of this project does not hold: CubeCL knows it by the names of
-/// those that were tried.
-const WINOGRAD: &str = concat!("winograd-", env!("KERNELS_DIGEST"));
-const CACHED_WINOGRAD: &str = concat!("cached-winograd-", env!("KERNELS_DIGEST"));
 /// Those that copy by the tensor memory accelerator.
 const ACCELERATED: [Kernel; 3] =
     [(SimpleAsyncTma, Cmma), (SimpleAsyncTma, Mma), (SpecializedTma, Mma)];
@@ -65,8 +61,8 @@ pub(super) fn takes<R: CubeRuntime>(maps: &CubeTensor<R>) -> bool {
 }
 
 /// What the choice of a kernel depends on; the size of maps and their number up to the next power of two. Both
-/// tuners have a name, and so a file for their choices: a convolution and the gradient of an input may have
-/// equal keys.
+/// tuners have a name, and so a [file](tuner) for their choices: a convolution and the gradient of an input may
+/// have equal keys.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct Key {
     /// Batch, height and width of the maps that are read.
@@ -143,7 +139,7 @@ pub(super) fn forward<R: CubeRuntime>(
     bias: Option<CubeTensor<R>>,
     options: &Conv2dOptions,
 ) -> CubeTensor<R> {
-    static TUNER: LocalTuner<Key, CubeTuneId> = local_tuner!("forward");
+    static TUNER: LocalTuner<Key, CubeTuneId> = tuner!("forward");
     let candidates = TUNER.init(|| {
         let direct = |(input, weight, bias, options): Forward<R>| {
             conv_forward(input, weight, bias, burn_options(&options), ConvStrategy::Direct)
@@ -161,11 +157,11 @@ pub(super) fn forward<R: CubeRuntime>(
             .with(Tunable::new("cmma", by(CMMA)).group(&all, |_| 1))
             .with(Tunable::new("mma", by(MMA)).group(&all, |_| 1))
             .with(
-                Tunable::new(WINOGRAD, by_winograd(winograd::ROOM))
+                Tunable::new("winograd", by_winograd(winograd::ROOM))
                     .group(&all, only(Key::has_many_channels)),
             )
             .with(
-                Tunable::new(CACHED_WINOGRAD, by_winograd(winograd::CACHED))
+                Tunable::new("cached-winograd", by_winograd(winograd::CACHED))
                     .group(&all, only(Key::has_many_tiles)),
             );
         ACCELERATED.into_iter().fold(set, |set, kernel| {
@@ -250,7 +246,7 @@ pub(super) fn input_gradient<R: CubeRuntime>(
     size: [usize; 4],
     options: &Conv2dOptions,
 ) -> CubeTensor<R> {
-    static TUNER: LocalTuner<Key, CubeTuneId> = local_tuner!("input-gradient");
+    static TUNER: LocalTuner<Key, CubeTuneId> = tuner!("input-gradient");
     let candidates = TUNER.init(|| {
         let key = |(gradient, weight, _, options): &Backward<R>| {
             Key::of(gradient, weight, options, false)
@@ -272,11 +268,11 @@ pub(super) fn input_gradient<R: CubeRuntime>(
             .with(Tunable::new("cmma", by(CMMA)).group(&on_tensor_cores, |_| 1))
             .with(Tunable::new("mma", by(MMA)).group(&on_tensor_cores, |_| 1))
             .with(
-                Tunable::new(WINOGRAD, by_winograd(winograd::ROOM))
+                Tunable::new("winograd", by_winograd(winograd::ROOM))
                     .group(&on_tensor_cores, only(Key::has_many_channels)),
             )
             .with(
-                Tunable::new(CACHED_WINOGRAD, by_winograd(winograd::CACHED))
+                Tunable::new("cached-winograd", by_winograd(winograd::CACHED))
                     .group(&on_tensor_cores, only(Key::has_many_tiles)),
             )
             .with(Tunable::new("direct", direct).group(&otherwise, |_| 1))

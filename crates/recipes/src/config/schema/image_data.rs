@@ -89,7 +89,7 @@ pub enum Normalise {
 
 /// Keys for synthetic images only.
 pub(crate) const SYNTHETIC_KEYS: [&str; 2] = ["data.drawing", "data.samples"];
-/// Keys for files only.
+/// Keys for a folder of pictures only.
 const FOLDER_KEYS: [&str; 2] = ["data.on_bad_image", "data.cache"];
 /// The longest side, in pixels, and the most threads; a higher value is a slip.
 const MAX_SIDE: usize = 4096;
@@ -140,7 +140,6 @@ impl ImageData {
             resize: self.resize,
             on_bad_image: self.on_bad_image,
             cache: self.cache.clone(),
-            one_class: false,
         }
     }
 
