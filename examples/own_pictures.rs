@@ -26,7 +26,7 @@ use data::{
     Batching, DataError, ImageBatch, ImageLoader, ImagePreprocessing, ImageShape, ImageSource,
     Order, Residency, Resize, Subset,
     augment::{AugmentOptions, Augmentation},
-    drawn, silent,
+    drawn, measure_images, silent,
 };
 use mimalloc::MiMalloc;
 use models::{
@@ -117,7 +117,7 @@ fn train(
 ) -> anyhow::Result<Trained<Net<Selected>>> {
     let (device, _) = device::open()?;
     let (train, held_out) = Subset::divide(&pictures, 0.2, SEED)?;
-    let preprocessing = ImagePreprocessing::measured(&train, Resize::Crop, &mut silent)?;
+    let preprocessing = measure_images(&train, Resize::Crop, &mut silent)?;
     let batching = Batching::new(Order::Shuffled, SEED, 50);
     let train = ImageLoader::new(Arc::new(train), batching, Residency::Auto, 2, &device)?;
     let batching = Batching::evaluation(100);

@@ -21,47 +21,44 @@ struct Sums {
     squares: u64,
 }
 
-impl ImagePreprocessing {
-    /// With the statistics of all images of a source, the training split; each is read once.
-    ///
-    /// A channel that is the same everywhere is only shifted: its deviation is given as 1.
-    ///
-    /// - `progress`: receives how many images were read
-    ///
-    /// # Errors
-    ///
-    /// Where there is no image, or none with a pixel; where one cannot be read, or `progress` asks to stop.
-    pub fn measured(
-        source: &dyn ImageSource,
-        resize: Resize,
-        progress: &mut Progress<'_>,
-    ) -> Result<Self, DataError> {
-        check_not_empty(source)?;
-        let shape = source.shape();
-        let images: Vec<usize> = (0..source.labels().len()).collect();
-        let none = || vec![Sums::default(); shape.channels];
-        let both =
-            |a: Vec<Sums>, b: Vec<Sums>| a.into_iter().zip(b).map(|(a, b)| a.and(b)).collect();
-        let sums_of = |chunk: &[usize]| {
-            let (mut sums, mut pixels) = (none(), vec![0; shape.bytes()]);
-            for &image in chunk {
-                source.read(image, &mut pixels)?;
-                let planes = pixels.chunks_exact(shape.height * shape.width);
-                sums.iter_mut().zip(planes).for_each(|(sums, plane)| sums.add(plane));
-            }
-            Ok::<_, DataError>(sums)
-        };
-        let (mut sums, mut done) = (none(), 0);
-        for block in images.chunks(CHUNK * CHUNKS_PER_THREAD * rayon::current_num_threads()) {
-            let chunks = block.par_chunks(CHUNK).map(sums_of);
-            sums = both(sums, chunks.try_reduce(none, |a, b| Ok(both(a, b)))?);
-            done += block.len();
-            go_on(progress(done, images.len()))?;
+/// The preprocessing with the statistics of all images of a source, the training split; each is read once.
+///
+/// A channel that is the same everywhere is only shifted: its deviation is given as 1.
+///
+/// - `progress`: receives how many images were read
+///
+/// # Errors
+///
+/// Where there is no image, or none with a pixel; where one cannot be read, or `progress` asks to stop.
+pub fn measure_images(
+    source: &dyn ImageSource,
+    resize: Resize,
+    progress: &mut Progress<'_>,
+) -> Result<ImagePreprocessing, DataError> {
+    check_not_empty(source)?;
+    let shape = source.shape();
+    let images: Vec<usize> = (0..source.labels().len()).collect();
+    let none = || vec![Sums::default(); shape.channels];
+    let both = |a: Vec<Sums>, b: Vec<Sums>| a.into_iter().zip(b).map(|(a, b)| a.and(b)).collect();
+    let sums_of = |chunk: &[usize]| {
+        let (mut sums, mut pixels) = (none(), vec![0; shape.bytes()]);
+        for &image in chunk {
+            source.read(image, &mut pixels)?;
+            let planes = pixels.chunks_exact(shape.height * shape.width);
+            sums.iter_mut().zip(planes).for_each(|(sums, plane)| sums.add(plane));
         }
-        let count = images.len() * shape.height * shape.width;
-        let (mean, deviation) = sums.iter().map(|sums| sums.mean_and_deviation(count)).unzip();
-        Ok(Self::new(shape, resize, mean, deviation))
+        Ok::<_, DataError>(sums)
+    };
+    let (mut sums, mut done) = (none(), 0);
+    for block in images.chunks(CHUNK * CHUNKS_PER_THREAD * rayon::current_num_threads()) {
+        let chunks = block.par_chunks(CHUNK).map(sums_of);
+        sums = both(sums, chunks.try_reduce(none, |a, b| Ok(both(a, b)))?);
+        done += block.len();
+        go_on(progress(done, images.len()))?;
     }
+    let count = images.len() * shape.height * shape.width;
+    let (mean, deviation) = sums.iter().map(|sums| sums.mean_and_deviation(count)).unzip();
+    Ok(ImagePreprocessing::new(shape, resize, mean, deviation))
 }
 
 impl Sums {
@@ -106,7 +103,7 @@ mod tests {
             labels: vec![0, 1],
             classes: vec!["a".into(), "b".into()],
         };
-        let measured = ImagePreprocessing::measured(&images, Resize::Stretch, &mut silent).unwrap();
+        let measured = measure_images(&images, Resize::Stretch, &mut silent).unwrap();
         assert_eq!(measured.mean, [0.5, 7.0 / 255.0, 0.05]);
         assert_eq!(measured.deviation[..2], [0.5, 1.0]);
         assert!((measured.deviation[2] - 0.0075f64.sqrt()).abs() < 1e-15);
@@ -121,7 +118,7 @@ mod tests {
             told.push((done, of));
             ControlFlow::Break(())
         };
-        let stopped = ImagePreprocessing::measured(&images, Resize::Crop, &mut progress);
+        let stopped = measure_images(&images, Resize::Crop, &mut progress);
         let error = stopped.unwrap_err();
         assert!(matches!(error, DataError::Stopped), "{error}");
         assert!(matches!(told[..], [(1..=1000, 1000)]), "{told:?}");
@@ -132,7 +129,7 @@ mod tests {
         let images: Arc<dyn ImageSource> = Arc::new(drawn::shapes(0..200, 1).unwrap());
         let (train, held_out) = Subset::divide(&images, 0.2, 3).unwrap();
         assert_eq!((train.labels().len(), held_out.labels().len()), (160, 40));
-        let measured = ImagePreprocessing::measured(&train, Resize::Crop, &mut silent).unwrap();
+        let measured = measure_images(&train, Resize::Crop, &mut silent).unwrap();
 
         let bytes = train.shape().bytes();
         let mut pixels = vec![0; 160 * bytes];
@@ -147,9 +144,6 @@ mod tests {
                 values.iter().map(|value| value * value).sum::<f64>() / values.len() as f64;
             assert!(mean.abs() < 1e-6 && (square - 1.0).abs() < 1e-6, "{mean} {square}");
         }
-        assert_ne!(
-            measured,
-            ImagePreprocessing::measured(&held_out, Resize::Crop, &mut silent).unwrap()
-        );
+        assert_ne!(measured, measure_images(&held_out, Resize::Crop, &mut silent).unwrap());
     }
 }

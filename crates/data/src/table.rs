@@ -7,13 +7,11 @@ pub(crate) mod text_columns;
 
 use std::{collections::HashMap, path::PathBuf};
 
+use preprocess::dress::Number;
 use rayon::prelude::*;
 use store::{sha256_hex, sha256_hex_of_values};
 
-use crate::{
-    Column, ColumnKind, DataError, Shared, TablePreprocessing, Target, TargetKind, Task,
-    count::grouped, preprocess::dress::Number,
-};
+use crate::{DataError, Shared, TablePreprocessing, TargetKind, Task, count::grouped};
 
 pub use self::copies::note_on_rows_in_both;
 pub(crate) use self::{
@@ -218,33 +216,6 @@ impl Targets {
     }
 }
 
-impl TablePreprocessing {
-    /// Of columns of plain numbers, called `x0`, `x1` and so on, before the target.
-    ///
-    /// - `moments`: the mean and deviation of each
-    pub(crate) fn of_numbers(
-        moments: impl Iterator<Item = (f64, f64)>,
-        target: &str,
-        kind: TargetKind,
-    ) -> Self {
-        let column = |(index, (mean, deviation)): (usize, (f64, f64))| Column {
-            name: format!("x{index}"),
-            kind: ColumnKind::Numeric { mean, deviation },
-            dress: None,
-        };
-        let columns: Vec<Column> = moments.enumerate().map(column).collect();
-        let target = Target { name: target.to_owned(), index: columns.len(), kind, dress: None };
-        Self {
-            header: true,
-            decimal_comma: false,
-            missing: Vec::new(),
-            rows_are_files: false,
-            columns,
-            target,
-        }
-    }
-}
-
 /// Checks that labels are those of so many classes, and fit in an `i32` on the device.
 ///
 /// On a device a label out of range is a panic or, worse, none.
@@ -292,7 +263,6 @@ impl Moments {
     }
 
     /// How many numbers there were.
-    #[cfg(feature = "sources")]
     pub(crate) fn count(&self) -> u64 {
         self.count
     }

@@ -1,5 +1,4 @@
 //! Every step of augmentation, held against torchvision's definition of it.
-#![cfg(feature = "sources")]
 #![allow(clippy::unwrap_used)]
 
 use std::{collections::BTreeMap, path::Path};

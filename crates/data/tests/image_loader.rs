@@ -1,5 +1,4 @@
 //! The image loader: one order for every residency and number of workers, and what goes wrong.
-#![cfg(feature = "sources")]
 #![allow(clippy::unwrap_used)]
 
 use std::{

@@ -1,5 +1,4 @@
 //! The image-folder source on real images, and held against Pillow.
-#![cfg(feature = "sources")]
 #![expect(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
 mod common;

@@ -1,6 +1,4 @@
 //! The CSV source on real tables: each is read as a person would read it.
-#![cfg(feature = "sources")]
-
 mod common;
 
 use common::shared_data;

@@ -1,6 +1,4 @@
 //! The text source, from files to windows: real texts, and what is no good one.
-#![cfg(feature = "sources")]
-
 mod common;
 #[path = "common/folders.rs"]
 mod folders;

@@ -1,5 +1,4 @@
 //! Folders of texts: what is read of them, and what is told of those that are wrong.
-#![cfg(feature = "sources")]
 #![expect(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
 #[path = "common/folders.rs"]

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use data::{ImagePreprocessing, TablePreprocessing, Task, TextFeatures, Vocabulary};
 use models::Architecture;
+use preprocess::{ImagePreprocessing, TablePreprocessing, Task, TextFeatures, Vocabulary};
 use serde::{Deserialize, Serialize};
 
 use crate::{InferenceError, model::IMAGES_AT_A_TIME};

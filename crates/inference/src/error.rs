@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use data::VocabularyError;
 use models::weights::WeightsError;
+use preprocess::VocabularyError;
 use store::StoreError;
 
 use crate::InputKind;

@@ -5,8 +5,8 @@ use std::fmt;
 use backend::Backend;
 use backend::functional::LstmState;
 use burn::tensor::{Tensor, TensorData};
-use data::{Decoder, Vocabulary};
 use models::{Pass, TextLstm};
+use preprocess::{Decoder, Vocabulary};
 
 use crate::{InferenceError, Sampling};
 

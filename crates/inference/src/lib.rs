@@ -19,8 +19,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`Model::predict_images`] takes pixels; `data::image_folder::decode_image`, with the feature `sources`
-//! of `data`, reads them from a picture file. [`Model::generate`] continues a text.
+//! [`Model::predict_images`] takes pixels; `data::image_folder::decode_image` reads them from a picture file.
+//! [`Model::generate`] continues a text.
 //! [`Model::from_bytes`] reads a model where there are no files, as in a web page (`examples/web_page`), and
 //! [`Model::to_onnx`] converts it for other runtimes and languages.
 //!
@@ -28,7 +28,7 @@
 //!
 //! - Several threads may use a model at once (`Arc<Model<_>>`). On a CPU a call uses all cores, so concurrent
 //!   calls gain little: gather inputs into one call, or let few threads predict at a time.
-//! - A row whose cells have names, as in JSON, is encoded by [`encode_named`](data::TablePreprocessing::encode_named),
+//! - A row whose cells have names, as in JSON, is encoded by [`encode_named`](preprocess::TablePreprocessing::encode_named),
 //!   which also tells what is odd about it.
 //! - `data::image_folder::image_size` tells how large a picture is before it is decoded.
 //! - A [`Generator`] borrows the model, so one thread runs it to its end.

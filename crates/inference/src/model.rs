@@ -7,8 +7,8 @@ use burn::{
     module::Module,
     tensor::{Tensor, TensorData},
 };
-use data::{ImageShape, LARGEST_SCORE, Task};
 use models::{Inputs, Network, Pass, weights};
+use preprocess::{ImageShape, LARGEST_SCORE, Task};
 use serde_json::Value;
 use store::{NumberType, TensorFile};
 
@@ -170,7 +170,7 @@ impl<B: Backend> Model<B> {
     ///
     /// A text is composed (NFC). Its apostrophes become `'`, which stand alone except after a letter or digit,
     /// control characters become blanks, and each character of Chinese, Japanese kana, Thai, Lao, Burmese and
-    /// Khmer stands alone. Then it is cut into words as by [`data::Vocabulary::words`]. The last `length` of them
+    /// Khmer stands alone. Then it is cut into words as by [`preprocess::Vocabulary::words`]. The last `length` of them
     /// become features, each its place in the `words` of the column's `vocabulary` plus `offset`, or `unknown`;
     /// zeros stand before fewer, and a missing text is all zeros.
     ///
@@ -186,7 +186,7 @@ impl<B: Backend> Model<B> {
 
     /// Predicts rows of a table.
     ///
-    /// - `features`: `[rows, width]`, as [`data::TablePreprocessing::encode`] makes them
+    /// - `features`: `[rows, width]`, as [`preprocess::TablePreprocessing::encode`] makes them
     /// - returns a prediction for each row
     ///
     /// # Errors
@@ -221,7 +221,7 @@ impl<B: Backend> Model<B> {
     /// Predicts images.
     ///
     /// - `pixels`: u8 `[images, channels, height, width]`, in the shape of
-    ///   [`data::ImagePreprocessing::shape`]
+    ///   [`preprocess::ImagePreprocessing::shape`]
     /// - returns a prediction for each image
     ///
     /// # Errors

@@ -4,16 +4,16 @@
 
 use backend::{Selected, device::Device};
 use burn::tensor::Tensor;
-use data::{
-    CategoryEncoding, Column, ColumnKind, ImagePreprocessing, ImageShape, Resize,
-    TablePreprocessing, Target, TargetKind, Vocabulary,
-};
 use inference::{
     Description, Generator, InferenceError, Model, Prediction, Preprocessing, Sampling, model_file,
 };
 use models::{
     Architecture, CnnConfig, FeatureEmbedding, HeadConfig, MlpConfig, ResNetConfig, TextLstmConfig,
     TextReaderConfig, VggClassifierConfig, VggConfig,
+};
+use preprocess::{
+    CategoryEncoding, Column, ColumnKind, ImagePreprocessing, ImageShape, Resize,
+    TablePreprocessing, Target, TargetKind, Vocabulary,
 };
 use serde_json::{Value, json};
 use store::{NumberType, StoredTensor, TensorFile};

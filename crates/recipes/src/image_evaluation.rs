@@ -14,11 +14,7 @@ use models::{
 };
 use training::{Group, Metrics};
 
-use crate::{
-    Failure,
-    class_weights::ClassWeights,
-    config::{ImageConfig, Monitored},
-};
+use crate::{Failure, class_weights::ClassWeights, config::ImageConfig};
 
 /// The loss that a network for images is trained on.
 #[derive(Clone, Debug)]
@@ -59,19 +55,19 @@ impl<B: Backend> ImageLoss<B> {
 /// The mean loss and the accuracy, and what is monitored besides, of a network on batches of its inputs,
 /// without gradients.
 ///
-/// - `measured`: what is monitored, and of how many classes
+/// - `macro_f1_of`: the classes whose mean F1 is measured, if it is
 /// - `forward`: from images, or features in their place, to logits, `[batch, classes]`
 /// - `each`: is shown the logits and the labels of each batch
 pub(crate) fn measure_batches<B: Backend>(
     batches: impl Iterator<Item = Result<Augmented<B>, DataError>>,
     forward: impl Fn(Tensor<B, 4>) -> Tensor<B, 2>,
     mut each: impl FnMut(Tensor<B, 2>, Tensor<B, 1, Int>),
-    measured: (Monitored, usize),
+    macro_f1_of: Option<usize>,
     group: &Group,
     device: &B::Device,
 ) -> Result<Metrics, Failure> {
     let mut evaluation = Evaluation::new(&[("accuracy", Reduction::Mean)], device);
-    if let (Monitored::MacroF1, classes) = measured {
+    if let Some(classes) = macro_f1_of {
         evaluation = evaluation.with_macro_f1(classes, device);
     }
     for batch in group.until_interrupted(batches) {
@@ -92,7 +88,7 @@ pub(crate) fn measure_batches<B: Backend>(
 pub(crate) struct ImageEvaluation<B: Backend> {
     loader: ImageLoader<B>,
     augmentation: Augmentation<B>, // asked to normalise only
-    measured: (Monitored, usize),
+    macro_f1_of: Option<usize>,    // classes, if it is monitored
     group: Group,
     device: B::Device,
 }
@@ -107,10 +103,11 @@ impl<B: Backend> ImageEvaluation<B> {
     ) -> Result<Self, DataError> {
         let ImageConfig { data, training, .. } = config;
         let batching = training.evaluation_batching().shared(group.share());
-        let measured = (training.monitor, source.classes().len());
+        let macro_f1_of = training.monitor.macro_f1_of(source.classes().len());
         let loader = ImageLoader::new(source, batching, data.residency, data.workers, device)?;
         let augmentation = Augmentation::new(&AugmentOptions::default(), preprocessing, 0, device);
-        Ok(Self { loader, augmentation, measured, group: group.clone(), device: device.clone() })
+        let (group, device) = (group.clone(), device.clone());
+        Ok(Self { loader, augmentation, macro_f1_of, group, device })
     }
 
     /// The mean loss and the accuracy, and what is monitored, of a network, which `forward` takes from
@@ -133,6 +130,6 @@ impl<B: Backend> ImageEvaluation<B> {
             Augmented { images, labels, mixed: None, part }
         };
         let batches = self.loader.batches(0, 0).map(|batch| batch.map(normalise));
-        measure_batches(batches, forward, each, self.measured, &self.group, &self.device)
+        measure_batches(batches, forward, each, self.macro_f1_of, &self.group, &self.device)
     }
 }

@@ -3,24 +3,20 @@
 use std::{ops::ControlFlow, sync::Arc};
 
 use data::{
-    DataError, Fitted, ImagePreprocessing, ImageShape, ImageSource, ImageSplits, Parts, Shared,
-    Subset,
+    DataError, Fitted, ImagePreprocessing, ImageSource, ImageSplits, Parts, Shared, Subset,
     cifar10::read_cifar10,
     classes_without_validation, hold_out,
     idx::read_idx,
     image_folder::{ImageFolder, SkippedImage, open_image_folder, shared_images},
-    refuse_shared,
+    measure_images,
 };
-use models::Architecture;
 use store::sha256_hex;
 
 use crate::{
     Failure,
-    config::{FOLDER_SIDE, ImageConfig, ImageData, ImageOrigin, Normalise},
+    config::{FOLDER_SIDE, ImageData, ImageOrigin, Normalise},
     data_notes::notes_on_own_splits,
     environment::DataHashes,
-    initial_weights::Initialised,
-    plan::{FrozenLayers, Outline, Plan},
 };
 
 /// Decoded images of a folder up to this size stay in memory.
@@ -102,7 +98,7 @@ impl ImageSet {
         match data.normalise {
             Normalise::Measured => {
                 let mut progress = |done, of| progress("measuring images", done, of);
-                ImagePreprocessing::measured(&*self.train, data.resize, &mut progress)
+                measure_images(&*self.train, data.resize, &mut progress)
             }
             Normalise::Unit => Ok(ImagePreprocessing::identity(self.train.shape(), data.resize)),
         }
@@ -125,59 +121,6 @@ impl ImageSet {
 
     pub(crate) fn splits(&self) -> impl Iterator<Item = &Source> {
         [&self.train].into_iter().chain(&self.validation).chain(&self.test)
-    }
-}
-
-impl<Model: Initialised> ImageConfig<Model> {
-    /// Describes the training of a whole network, without training.
-    ///
-    /// - `network`: the one for images of this shape and so many classes
-    pub(crate) fn plan(
-        mut self,
-        progress: &mut Progress<'_>,
-        network: impl Fn(&Self, ImageShape, usize) -> Result<Architecture, Failure>,
-    ) -> Result<Plan, Failure> {
-        self.check_size(&network)?;
-        let weights = self.open_weights(None)?;
-        let images = ImageSet::read(&self.data, self.training.seed, progress)?;
-        let (shape, classes) = (images.train.shape(), images.classes());
-        let architecture = network(&self, shape, classes.len())?;
-        refuse_shared(&images.shared)?;
-        let mut notes = images.notes.clone();
-        notes.extend(self.notes(&*images.train, images.held_out(), 1));
-        if let Some(weights) = weights {
-            weights.check(&architecture, classes)?;
-            notes.extend(weights.notes(classes));
-        }
-        let samples = images.train.labels().len();
-        Outline {
-            recipe: &self.recipe,
-            architecture,
-            sample: vec![shape.channels, shape.height, shape.width],
-            frozen: FrozenLayers::default(),
-            samples,
-            training: &self.training,
-            trainer: self.trainer(samples.div_ceil(self.training.batch_size)),
-            validates: images.validation.is_some(),
-            data_bytes: images.splits().map(|split| bytes_on_device(split, &self.data)).sum(),
-            notes,
-        }
-        .plan()
-    }
-}
-
-impl<Model> ImageConfig<Model> {
-    /// Refuses a size that the network does not take, where one is given, before any picture is read.
-    ///
-    /// - `network`: the one for images of this shape and so many classes
-    pub(crate) fn check_size<N>(
-        &self,
-        network: impl Fn(&Self, ImageShape, usize) -> Result<N, Failure>,
-    ) -> Result<(), Failure> {
-        const CLASSES: usize = 2; // any number
-        let Some(side) = self.data.size else { return Ok(()) };
-        let channels = self.data.channels.unwrap_or(3);
-        network(self, ImageShape { channels, height: side, width: side }, CLASSES).map(drop)
     }
 }
 

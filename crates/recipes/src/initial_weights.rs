@@ -7,28 +7,23 @@ use std::path::{Path, PathBuf};
 
 use backend::{Backend, device};
 use burn::module::Module;
-use data::{
-    DataError, ImagePreprocessing, ImageShape, Resize, Vocabulary, refuse_shared,
-    text::{Corpus, Tokens, read_text},
-};
+use data::{ImagePreprocessing, ImageShape, Resize, Vocabulary};
 use inference::{Description, Preprocessing, metadata};
 use models::{
-    Architecture, Initializer, TextLstmConfig, import,
+    Architecture, Initializer, import,
     weights::{self, WeightsError},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use store::TensorFile;
-use training::newest_step;
 
 use crate::{
     ExitCode, Failure,
-    config::{Check, Checker, Config, ImageConfig, SettingsLayer, TextData},
+    config::{Check, Checker, ImageConfig, SettingsLayer, TextData},
     environment::DataHashes,
     numbers::counted,
     paths::last_named,
-    plan::{FrozenLayers, Outline, Plan},
-    run_directory::{CHECKPOINTS, INITIAL},
+    run_directory::{INITIAL, newest_step},
     settings::{NO_FILE, WEIGHTS, another_run, leaves},
     weights_file::{WeightsFile, note_on_division, note_on_unfinished_of},
 };
@@ -124,55 +119,6 @@ impl<Model: Initialised> ImageConfig<Model> {
     }
 }
 
-impl<Model: Initialised> Config<TextData, Model> {
-    /// Reads the text with the vocabulary of the weights that the network begins with, if there are any.
-    ///
-    /// - `kept`: those that the run has kept, if it has
-    pub(crate) fn read(
-        &self,
-        kept: Option<KeptWeights>,
-    ) -> Result<(Corpus, Option<TrainedWeights>), Failure> {
-        let weights = TrainedWeights::open(self.model.weights(), kept)?;
-        let mut options = self.data.options();
-        options.known =
-            weights.as_ref().map(|weights| weights.vocabulary(&self.data)).transpose()?;
-        let mut corpus = read_text(&options)?;
-        corpus.notes.extend(weights.iter().flat_map(|weights| weights.notes(&[])));
-        Ok((corpus, weights))
-    }
-
-    /// The plan of training a network on this text.
-    ///
-    /// - `network`: the network for a vocabulary
-    /// - `counted`: the samples and the updates of an epoch on such tokens
-    pub(crate) fn plan(
-        &self,
-        network: impl FnOnce(&Model, &Vocabulary) -> TextLstmConfig,
-        counted: impl FnOnce(Tokens) -> Result<[usize; 2], DataError>,
-    ) -> Result<Plan, Failure> {
-        let (corpus, weights) = self.read(None)?;
-        refuse_shared(&corpus.shared)?;
-        let architecture = Architecture::TextLstm(network(&self.model, &corpus.vocabulary));
-        let [samples, steps_per_epoch] = counted(corpus.train)?;
-        if let Some(weights) = &weights {
-            weights.check(&architecture, &[])?;
-        }
-        let outline = Outline {
-            recipe: &self.recipe,
-            architecture,
-            sample: vec![self.data.sequence_length],
-            frozen: FrozenLayers::default(),
-            samples,
-            training: &self.training,
-            trainer: self.trainer(steps_per_epoch),
-            validates: corpus.validation.is_some(),
-            data_bytes: 0, // the text stays on the host
-            notes: corpus.notes,
-        };
-        outline.plan()
-    }
-}
-
 /// Refuses to resume a run with other weights than it began with. It goes on from those that it has
 /// kept, so nothing else would notice.
 ///
@@ -253,13 +199,19 @@ pub(crate) struct TrainedWeights {
 }
 
 impl TrainedWeights {
-    fn open(weights: &InitialWeights, kept: Option<KeptWeights>) -> Result<Option<Self>, Failure> {
+    /// Reads them; none if the weights are drawn.
+    ///
+    /// - `kept`: those that the run has kept, if it has
+    pub(crate) fn open(
+        weights: &InitialWeights,
+        kept: Option<KeptWeights>,
+    ) -> Result<Option<Self>, Failure> {
         if weights.are_drawn() {
             return Ok(None);
         }
         let is_kept = kept.is_some();
         let run = kept.as_ref().and_then(|kept| kept.path.parent());
-        let is_told = run.is_some_and(|run| newest_step(&run.join(CHECKPOINTS)).is_some());
+        let is_told = run.is_some_and(|run| newest_step(run).is_some());
         let file = match kept {
             Some(KeptWeights { path, bytes }) => {
                 let tensors = import::of_safetensors(&bytes, &path)?;
@@ -296,7 +248,7 @@ impl TrainedWeights {
     }
 
     /// The vocabulary that they were trained with.
-    fn vocabulary(&self, data: &TextData) -> Result<Vocabulary, Failure> {
+    pub(crate) fn vocabulary(&self, data: &TextData) -> Result<Vocabulary, Failure> {
         let WeightsFile { origin, description, .. } = &self.file;
         let refused = |reason: String, help: &str| {
             let message = format!("the weights in `{}` {reason}", origin.display());

@@ -21,12 +21,11 @@ mod features;
 mod image_evaluation;
 pub mod image_set;
 pub mod initial_weights;
-mod memory;
-mod plan;
 mod pretrained;
 mod table_evaluation;
 mod text_evaluation;
 mod training_images;
+mod training_text;
 mod weights_file;
 
 // What a run needs and what it leaves.
@@ -61,6 +60,8 @@ mod report;
 mod spread;
 
 // Before a run.
+mod memory;
+mod plan;
 mod range_test;
 
 // The promise that runs resume exactly, verified.

@@ -3,10 +3,9 @@
 use backend::{AutodiffBackend, Selected};
 use burn::backend::Autodiff;
 use data::{
-    DataError, Order, TokenLoader, Vocabulary,
+    Order, TokenLoader, Vocabulary,
     text::{Predict, Windows},
 };
-use inference::{Description, Preprocessing};
 use models::{Architecture, Initialization, Pass, Positions, TextLstmConfig};
 use serde::{Deserialize, Serialize};
 use training::Trainer;
@@ -14,11 +13,11 @@ use training::Trainer;
 use crate::{
     Failure, Start, Summary,
     config::{Check, Checker, Config, TextData, check_widths},
-    environment::DataHashes,
-    initial_weights::{InitialWeights, Initialised, begin},
+    initial_weights::{InitialWeights, Initialised},
     plan::Plan,
     registry::{Recipe, Task},
-    text_evaluation::{beginning, measure, token_losses, written},
+    text_evaluation::{measure, token_losses, written},
+    training_text::TrainingText,
 };
 
 /// The recipe, as listed in [`crate::registry`].
@@ -66,38 +65,27 @@ fn train<B: AutodiffBackend>(
     start: Start<'_>,
     device: &B::Device,
 ) -> Result<Summary, Failure> {
-    let seed = config.training.seed;
+    let (seed, length) = (config.training.seed, config.data.sequence_length);
 
     // The data: a window of words, and the one that follows it.
-    let (corpus, weights) = config.read(start.kept_weights()?)?;
-    start.keep_apart(&corpus.shared)?;
-    let source = Some(corpus.source_fingerprint());
-    let data = DataHashes { samples: corpus.fingerprint(), source };
-    let prompt = beginning(corpus.validation.as_ref().unwrap_or(&corpus.train), &corpus.vocabulary);
-    let length = config.data.sequence_length;
-    let windows = |tokens| Windows::new(tokens, length, Predict::Last).map_err(DataError::from);
+    let windows = |tokens| Windows::new(tokens, length, Predict::Last);
     let batching = start.shared(config.training.batching(Order::Shuffled));
-    let train = TokenLoader::<B>::windows(windows(corpus.train)?, batching, device)?;
-    let held_out = |tokens| {
-        let batching = start.shared(config.training.evaluation_batching());
-        TokenLoader::windows(windows(tokens)?, batching, device)
-    };
-    let validation = corpus.validation.map(held_out).transpose()?;
-    let test = corpus.test.map(held_out).transpose()?;
+    let others = start.shared(config.training.evaluation_batching());
+    let text = TrainingText::<B>::open(
+        &config,
+        &start,
+        |tokens| TokenLoader::windows(windows(tokens)?, batching, device),
+        |tokens| TokenLoader::windows(windows(tokens)?, others, device),
+    )?;
+    let TrainingText { train, validation, test, vocabulary, prompt, .. } = &text;
 
     // The network.
-    let network = network(&config.model, &corpus.vocabulary);
-    let description = Description {
-        recipe: RECIPE.name.to_owned(),
-        architecture: Architecture::TextLstm(network.clone()),
-        classes: Vec::new(),
-        preprocessing: Preprocessing::Text(corpus.vocabulary.clone()),
-    };
-    let model = begin(network.init::<B>(seed, device), weights.as_ref(), &description)?;
+    let network = network(&config.model, vocabulary);
+    let description = text.describe(RECIPE.name, Architecture::TextLstm(network.clone()));
+    let model = text.begin(network.init::<B>(seed, device), &description)?;
 
     // The loop.
-    let mut run = start.open(&config, &data, &corpus.notes)?;
-    run.begins_with(weights.as_ref());
+    let mut run = text.open_run(start, &config)?;
     let (interrupt, group) = (run.interrupt(), run.group());
     let settings = config.trainer(train.steps_per_epoch()).validated(validation.is_some());
     let settings = run.complete(settings, &description, &[length]);
@@ -108,13 +96,14 @@ fn train<B: AutodiffBackend>(
             let (logits, _) = trainer.model().forward(batch.inputs, None, &mut pass);
             trainer.step(token_losses(logits, batch.targets), batch.part)?;
         }
-        trainer.show(&prompt, |model| written(model, &corpus.vocabulary, &prompt, device));
+        trainer.show(prompt, |model| written(model, vocabulary, prompt, device));
         trainer.try_end_epoch(|model| {
             validation.as_ref().map(|split| measure(model, split, &group, device)).transpose()
         })?;
     }
     let trained = trainer.finish()?;
-    let test = test.map(|split| measure(&trained.model, &split, &group, device)).transpose()?;
+    let measure = |split| measure(&trained.model, split, &group, device);
+    let test = test.as_ref().map(measure).transpose()?;
     run.finish(trained, &description, test)
 }
 

@@ -2,8 +2,7 @@
 
 use backend::{AutodiffBackend, Selected, functional::LstmState};
 use burn::{backend::Autodiff, tensor::Tensor};
-use data::{DataError, TokenLoader, Vocabulary, text::Streams};
-use inference::{Description, Preprocessing};
+use data::{TokenLoader, Vocabulary, text::Streams};
 use models::{Architecture, Initialization, Pass, Positions, TextLstm, TextLstmConfig};
 use serde::{Deserialize, Serialize};
 use training::Trainer;
@@ -11,11 +10,11 @@ use training::Trainer;
 use crate::{
     Failure, Start, Summary,
     config::{Check, Checker, Config, TextData, check_widths},
-    environment::DataHashes,
-    initial_weights::{InitialWeights, Initialised, begin},
+    initial_weights::{InitialWeights, Initialised},
     plan::Plan,
     registry::{Recipe, Task},
-    text_evaluation::{beginning, evaluation_streams, measure, token_losses, written},
+    text_evaluation::{evaluation_streams, measure, token_losses, written},
+    training_text::TrainingText,
 };
 
 /// The recipe, as listed in [`crate::registry`].
@@ -86,39 +85,26 @@ fn train<B: AutodiffBackend>(
     start: Start<'_>,
     device: &B::Device,
 ) -> Result<Summary, Failure> {
-    let seed = config.training.seed;
-    let carry = config.model.carry_state;
+    let (seed, length) = (config.training.seed, config.data.sequence_length);
+    let (rows, carry) = (config.training.batch_size, config.model.carry_state);
 
     // The data: one stream through the text per row of a batch.
-    let (corpus, weights) = config.read(start.kept_weights()?)?;
-    start.keep_apart(&corpus.shared)?;
-    let source = Some(corpus.source_fingerprint());
-    let data = DataHashes { samples: corpus.fingerprint(), source };
-    let length = config.data.sequence_length;
-    let prompt = beginning(corpus.validation.as_ref().unwrap_or(&corpus.train), &corpus.vocabulary);
-    let rows = config.training.batch_size;
-    let streams = Streams::new(corpus.train, rows, length).map_err(DataError::from)?;
-    let train = TokenLoader::<B>::streams(streams, start.group.share(), device);
-    let held_out = |tokens| {
-        let streams = evaluation_streams(tokens)?;
-        Ok::<_, Failure>(TokenLoader::streams(streams, start.group.share(), device))
-    };
-    let validation = corpus.validation.map(held_out).transpose()?;
-    let test = corpus.test.map(held_out).transpose()?;
+    let share = start.group.share();
+    let text = TrainingText::<B>::open(
+        &config,
+        &start,
+        |tokens| Ok(TokenLoader::streams(Streams::new(tokens, rows, length)?, share, device)),
+        |tokens| Ok(TokenLoader::streams(evaluation_streams(tokens)?, share, device)),
+    )?;
+    let TrainingText { train, validation, test, vocabulary, prompt, .. } = &text;
 
     // The network.
-    let network = network(&config.model, &corpus.vocabulary);
-    let description = Description {
-        recipe: RECIPE.name.to_owned(),
-        architecture: Architecture::TextLstm(network.clone()),
-        classes: Vec::new(),
-        preprocessing: Preprocessing::Text(corpus.vocabulary.clone()),
-    };
-    let model = begin(network.init::<B>(seed, device), weights.as_ref(), &description)?;
+    let network = network(&config.model, vocabulary);
+    let description = text.describe(RECIPE.name, Architecture::TextLstm(network.clone()));
+    let model = text.begin(network.init::<B>(seed, device), &description)?;
 
     // The loop.
-    let mut run = start.open(&config, &data, &corpus.notes)?;
-    run.begins_with(weights.as_ref());
+    let mut run = text.open_run(start, &config)?;
     let (interrupt, group) = (run.interrupt(), run.group());
     let settings = config.trainer(train.steps_per_epoch()).validated(validation.is_some());
     let settings = run.complete(settings, &description, &[length]);
@@ -135,13 +121,14 @@ fn train<B: AutodiffBackend>(
                 trainer.carry(&format!("hidden.{layer}"), state.hidden.inner());
             }
         }
-        trainer.show(&prompt, |model| written(model, &corpus.vocabulary, &prompt, device));
+        trainer.show(prompt, |model| written(model, vocabulary, prompt, device));
         trainer.try_end_epoch(|model| {
             validation.as_ref().map(|split| measure(model, split, &group, device)).transpose()
         })?;
     }
     let trained = trainer.finish()?;
-    let test = test.map(|split| measure(&trained.model, &split, &group, device)).transpose()?;
+    let measure = |split| measure(&trained.model, split, &group, device);
+    let test = test.as_ref().map(measure).transpose()?;
     run.finish(trained, &description, test)
 }
 

@@ -9,7 +9,7 @@ use std::{
 
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
-use training::{EndStatus, Metrics, ScheduleKind};
+use training::{EndStatus, ScheduleKind};
 
 use crate::{
     ExitCode, Failure, Summary,
@@ -291,12 +291,6 @@ impl EpochRecord {
     pub(crate) fn validation(&self, name: &str) -> Option<f64> {
         self.validation.get(name).copied().flatten()
     }
-}
-
-/// The most meaningful metrics of a finished run, and their split.
-pub(crate) fn held_out(summary: &Summary) -> Option<(&'static str, &Metrics)> {
-    let test = summary.test.as_ref().map(|metrics| ("test", metrics));
-    test.or(summary.validation.as_ref().map(|metrics| ("validation", metrics)))
 }
 
 /// The settings of a run, as they stand.

@@ -8,14 +8,14 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 use store::{Hasher, TensorFile};
-use training::{Event, Group, Observer, ObserverError, StepReport, Stop, newest_step};
+use training::{Event, Group, Observer, ObserverError, StepReport, Stop};
 
 use crate::{
     ExitCode, Failure, Start, Summary,
     config::SettingsLayer,
     metrics_csv::untimed_metrics,
     registry::Recipe,
-    run_directory::{CHECKPOINTS, MODEL},
+    run_directory::{CHECKPOINTS, MODEL, newest_step},
     temporary::{nothing_kept, temporary_folder},
 };
 
@@ -83,7 +83,7 @@ impl Runs<'_> {
         let stops = vec![steps / 3, steps * 2 / 3 + 1];
         for (index, &stop_after) in stops.iter().enumerate() {
             let ended = self.train(&resumed, index > 0, Some(stop_after), progress)?;
-            let newest = || newest_step(&resumed.join(CHECKPOINTS));
+            let newest = || newest_step(&resumed);
             if ended.is_some() || (self.group.is_rank_zero() && newest() != Some(stop_after)) {
                 return Err(did_not_stop(stop_after));
             }
@@ -207,7 +207,7 @@ impl Outcome {
         let mut tensors = BTreeMap::new();
         let mut files = vec![run.join(MODEL)];
         let checkpoints = run.join(CHECKPOINTS);
-        let newest = newest_step(&checkpoints).ok_or_else(|| lost("checkpoint", run))?;
+        let newest = newest_step(run).ok_or_else(|| lost("checkpoint", run))?;
         files.extend(tensor_files(&checkpoints.join(format!("step-{newest}")))?);
         for path in files {
             let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();

@@ -53,6 +53,11 @@ const LOCK: &str = ".lock";
 const LOCK_ATTEMPTS: usize = 5;
 const ASKING: Duration = Duration::from_millis(10);
 
+/// The number of updates at a run's newest checkpoint, unverified; none if there are no checkpoints.
+pub(crate) fn newest_step(run: &Path) -> Option<u64> {
+    training::newest_step(&run.join(CHECKPOINTS))
+}
+
 /// The hash of a run's model as it is, if there is one.
 pub(crate) fn model_hash(run: &Path) -> Option<String> {
     File::open(run.join(MODEL)).and_then(sha256_hex_of).ok()

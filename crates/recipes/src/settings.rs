@@ -6,13 +6,13 @@ use data::toml_key;
 use serde::Serialize;
 use serde_json::Value;
 use toml::de::DeValue;
-use training::{EndStatus, newest_step};
+use training::EndStatus;
 
 use crate::{
     ExitCode, Failure, Summary,
     config::to_toml,
     paths::PATHS,
-    run_directory::{CHECKPOINTS, CONFIG},
+    run_directory::{CONFIG, newest_step},
     shell::{command, set},
 };
 
@@ -232,7 +232,7 @@ pub(crate) fn longer(
     let ended_by =
         [twice(EPOCHS, summary.epochs as u64), twice(MAX_STEPS, summary.steps), patience];
     let changes: String = ended_by.into_iter().flatten().collect();
-    let again = match newest_step(&directory.join(CHECKPOINTS)) {
+    let again = match newest_step(directory) {
         Some(_) => command("resume", directory),
         None => command("train", &directory.join(CONFIG)),
     };

@@ -72,6 +72,12 @@ pub struct Summary {
 }
 
 impl Summary {
+    /// The most meaningful metrics, on what was held out, and their split.
+    pub(crate) fn held_out(&self) -> Option<(&'static str, &Metrics)> {
+        let test = self.test.as_ref().map(|metrics| ("test", metrics));
+        test.or(self.validation.as_ref().map(|metrics| ("validation", metrics)))
+    }
+
     /// The metrics of each split that was measured, in display order.
     pub(crate) fn splits(&self) -> impl Iterator<Item = (&'static str, &Metrics)> {
         let held_out = [("validation", &self.validation), ("test", &self.test)];

@@ -92,7 +92,7 @@ impl<B: Backend> TableEvaluation<B> {
         };
         let loader = TableLoader::new(table, preprocessing.task(), batching, device)?;
         let classes = preprocessing.target.classes().len();
-        let macro_f1_of = (monitored == Monitored::MacroF1).then_some(classes);
+        let macro_f1_of = monitored.macro_f1_of(classes);
         Ok(Self { loader, metrics, macro_f1_of, group: group.clone(), device: device.clone() })
     }
 

@@ -2,7 +2,7 @@
 
 use backend::AutodiffBackend;
 use burn::module::Module;
-use data::{ImageLoader, ImagePreprocessing, ImageShape, augment::Augmentation};
+use data::{ImageLoader, ImagePreprocessing, ImageShape, augment::Augmentation, refuse_shared};
 use inference::{Description, Preprocessing};
 use models::Architecture;
 use serde::Serialize;
@@ -12,8 +12,9 @@ use crate::{
     config::{ImageConfig, Normalise},
     environment::DataHashes,
     image_evaluation::{ImageEvaluation, ImageLoss},
-    image_set::ImageSet,
+    image_set::{ImageSet, Progress, bytes_on_device},
     initial_weights::{Initialised, TrainedWeights, begin},
+    plan::{FrozenLayers, Outline, Plan},
     run::Run,
 };
 
@@ -122,5 +123,58 @@ impl<B: AutodiffBackend> TrainingImages<B> {
             classes: self.classes.clone(),
             preprocessing: Preprocessing::Image(self.preprocessing.clone()),
         }
+    }
+}
+
+impl<Model: Initialised> ImageConfig<Model> {
+    /// Describes the training of a whole network, without training.
+    ///
+    /// - `network`: the one for images of this shape and so many classes
+    pub(crate) fn plan(
+        mut self,
+        progress: &mut Progress<'_>,
+        network: impl Fn(&Self, ImageShape, usize) -> Result<Architecture, Failure>,
+    ) -> Result<Plan, Failure> {
+        self.check_size(&network)?;
+        let weights = self.open_weights(None)?;
+        let images = ImageSet::read(&self.data, self.training.seed, progress)?;
+        let (shape, classes) = (images.train.shape(), images.classes());
+        let architecture = network(&self, shape, classes.len())?;
+        refuse_shared(&images.shared)?;
+        let mut notes = images.notes.clone();
+        notes.extend(self.notes(&*images.train, images.held_out(), 1));
+        if let Some(weights) = weights {
+            weights.check(&architecture, classes)?;
+            notes.extend(weights.notes(classes));
+        }
+        let samples = images.train.labels().len();
+        Outline {
+            recipe: &self.recipe,
+            architecture,
+            sample: vec![shape.channels, shape.height, shape.width],
+            frozen: FrozenLayers::default(),
+            samples,
+            training: &self.training,
+            trainer: self.trainer(samples.div_ceil(self.training.batch_size)),
+            validates: images.validation.is_some(),
+            data_bytes: images.splits().map(|split| bytes_on_device(split, &self.data)).sum(),
+            notes,
+        }
+        .plan()
+    }
+}
+
+impl<Model> ImageConfig<Model> {
+    /// Refuses a size that the network does not take, where one is given, before any picture is read.
+    ///
+    /// - `network`: the one for images of this shape and so many classes
+    pub(crate) fn check_size<N>(
+        &self,
+        network: impl Fn(&Self, ImageShape, usize) -> Result<N, Failure>,
+    ) -> Result<(), Failure> {
+        const CLASSES: usize = 2; // any number
+        let Some(side) = self.data.size else { return Ok(()) };
+        let channels = self.data.channels.unwrap_or(3);
+        network(self, ImageShape { channels, height: side, width: side }, CLASSES).map(drop)
     }
 }

@@ -19,7 +19,7 @@ use training::{Group, Metrics, ParameterGroup, Trained, Trainer};
 use crate::{
     ExitCode, Failure, Start, Summary,
     backbone::Model,
-    config::{ImageConfig, Monitored},
+    config::ImageConfig,
     features::{Features, Frozen, Split},
     image_evaluation::{ImageLoss, measure_batches},
     image_set::{ImageSet, Progress, bytes_on_device},
@@ -117,7 +117,7 @@ fn train<B: AutodiffBackend>(
         trainer_config.parameter_groups =
             vec![ParameterGroup { prefix, learning_rate_factor: settings.fine_tune_factor }];
     }
-    let measured = (training.monitor, description.classes.len());
+    let macro_f1_of = training.monitor.macro_f1_of(description.classes.len());
     let mut trainer = Trainer::new(model, trainer_config, device, &mut run, interrupt)?;
     while let Some(epoch) = trainer.next_epoch() {
         for batch in epoch.batches(train.batches(epoch.index, epoch.position)) {
@@ -129,12 +129,12 @@ fn train<B: AutodiffBackend>(
             trainer.map_model(|model| pass.update_statistics(model));
         }
         trainer.try_end_epoch(|model| {
-            let measure = |split| measure(model, split, measured, &group, device);
+            let measure = |split| measure(model, split, macro_f1_of, &group, device);
             validation.as_ref().map(measure).transpose()
         })?;
     }
     let trained = trainer.finish()?;
-    let measure = |split| measure(&trained.model, &split, measured, &group, device);
+    let measure = |split| measure(&trained.model, &split, macro_f1_of, &group, device);
     let test = test.map(measure).transpose()?;
     drop((train, validation));
     let front = frozen.into_network();
@@ -301,13 +301,13 @@ fn plan(mut config: ImageConfig<Model>, progress: &mut Progress<'_>) -> Result<P
 fn measure<B: Backend>(
     model: &VggClassifier<B>,
     split: &Features<'_, B>,
-    measured: (Monitored, usize),
+    macro_f1_of: Option<usize>,
     group: &Group,
     device: &B::Device,
 ) -> Result<Metrics, Failure> {
     let batches = split.batches(0, 0).map(|batch| Ok(batch?()));
     let forward = |features| model.forward(features, &mut Pass::evaluation());
-    measure_batches(batches, forward, |_, _| (), measured, group, device)
+    measure_batches(batches, forward, |_, _| (), macro_f1_of, group, device)
 }
 
 #[cfg(test)]

@@ -7,13 +7,12 @@ use std::{
 
 use inference::{Description, check_format};
 use models::import;
-use store::{StoredTensor, TensorFile};
-use training::newest_step;
+use store::{StoredTensor, TensorFile, folder_of};
 
 use crate::{
     ExitCode, Failure,
     environment::{DataHashes, Environment},
-    run_directory::{CHECKPOINTS, CONFIG, MODEL, SUMMARY, is_in_use},
+    run_directory::{CONFIG, MODEL, SUMMARY, is_in_use, newest_step},
     shell::command,
 };
 
@@ -72,7 +71,7 @@ pub(crate) fn note_on_unfinished(run: &Path) -> Option<String> {
     if !run.join(CONFIG).is_file() || run.join(SUMMARY).exists() {
         return None;
     }
-    let newest = newest_step(&run.join(CHECKPOINTS));
+    let newest = newest_step(run);
     let newest = newest.map(|step| format!("; its newest checkpoint is of step {step}"));
     let newest = newest.unwrap_or_default();
     let (is, to_go_on) = match is_in_use(run) {
@@ -91,14 +90,6 @@ pub(crate) fn note_on_unfinished(run: &Path) -> Option<String> {
 pub(crate) fn note_on_unfinished_of(origin: &Path) -> Option<String> {
     let is_model = origin.file_name() == Some(MODEL.as_ref());
     if is_model { note_on_unfinished(folder_of(origin)) } else { None }
-}
-
-/// The folder that a file lies in.
-pub(crate) fn folder_of(file: &Path) -> &Path {
-    match file.parent() {
-        Some(folder) if folder != Path::new("") => folder,
-        _ => Path::new("."),
-    }
 }
 
 /// The file of weights that a path names: of a run directory its model.

@@ -8,7 +8,7 @@ use std::{
 
 use crate::{
     StoreError, fault,
-    whole::{parent, sync_directory},
+    whole::{folder_of, sync_directory},
 };
 
 /// A file that grows by one line or record at a time.
@@ -34,7 +34,7 @@ impl AppendLog {
         let file = fault::point()
             .and_then(|()| OpenOptions::new().write(true).create_new(true).open(path))
             .map_err(StoreError::io("create", path))?;
-        sync_directory(parent(path))?;
+        sync_directory(folder_of(path))?;
         Ok(Self { file, path: path.to_owned(), length: 0 })
     }
 

@@ -37,5 +37,8 @@ pub use crate::{
     lock::FileLock,
     number_type::{Narrow, NumberType},
     tensor_file::{StoredTensor, TensorFile},
-    whole::{create_directory, create_new_directory, is_unfinished, remove, rename, write_whole},
+    whole::{
+        create_directory, create_new_directory, folder_of, is_unfinished, remove, rename,
+        write_whole,
+    },
 };

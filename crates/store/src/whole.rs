@@ -42,7 +42,7 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
         written
     });
     written.map_err(StoreError::io("write", path))?;
-    sync_directory(parent(path))
+    sync_directory(folder_of(path))
 }
 
 /// Creates a partial file for `path` that no other writer has, locked for as long as it is open.
@@ -67,7 +67,7 @@ fn create_partial(path: &Path) -> io::Result<(PathBuf, File)> {
 /// holds a lock on.
 fn remove_abandoned(path: &Path) {
     let Some(name) = path.file_name().and_then(OsStr::to_str) else { return };
-    for entry in fs::read_dir(parent(path)).into_iter().flatten().flatten() {
+    for entry in fs::read_dir(folder_of(path)).into_iter().flatten().flatten() {
         if !entry.file_name().to_str().is_some_and(|entry| is_partial_of(entry, name)) {
             continue;
         }
@@ -96,7 +96,7 @@ fn is_partial_of(entry: &str, name: &str) -> bool {
 /// Where the system refuses.
 pub fn rename(from: &Path, to: &Path) -> Result<(), StoreError> {
     fault::point().and_then(|()| fs::rename(from, to)).map_err(StoreError::io("rename", from))?;
-    sync_directory(parent(to))
+    sync_directory(folder_of(to))
 }
 
 /// Creates a directory and its missing parents, durably.
@@ -111,7 +111,7 @@ pub fn create_directory(path: &Path) -> Result<(), StoreError> {
         .and_then(|()| fs::create_dir_all(path))
         .map_err(StoreError::io("create the directory", path))?;
     // A new name is an entry of the directory above it.
-    std::iter::once(path).chain(new_above).try_for_each(|new| sync_directory(parent(new)))
+    std::iter::once(path).chain(new_above).try_for_each(|new| sync_directory(folder_of(new)))
 }
 
 /// Creates a directory, and its missing parents, durably, unless something of that name exists; returns
@@ -121,11 +121,11 @@ pub fn create_directory(path: &Path) -> Result<(), StoreError> {
 ///
 /// Where the system refuses.
 pub fn create_new_directory(path: &Path) -> Result<bool, StoreError> {
-    if !parent(path).is_dir() {
-        create_directory(parent(path))?;
+    if !folder_of(path).is_dir() {
+        create_directory(folder_of(path))?;
     }
     match fault::point().and_then(|()| fs::create_dir(path)) {
-        Ok(()) => sync_directory(parent(path)).map(|()| true),
+        Ok(()) => sync_directory(folder_of(path)).map(|()| true),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
         Err(error) => Err(StoreError::io("create the directory", path)(error)),
     }
@@ -150,7 +150,7 @@ pub fn remove(path: &Path) -> Result<(), StoreError> {
         false => fs::remove_file(path),
     });
     removed.map_err(error)?;
-    sync_directory(parent(path))
+    sync_directory(folder_of(path))
 }
 
 fn remove_directory(path: &Path) -> io::Result<()> {
@@ -194,7 +194,8 @@ fn cannot_sync(error: &io::Error) -> bool {
     matches!(error.kind(), InvalidInput | PermissionDenied | Unsupported)
 }
 
-pub(crate) fn parent(path: &Path) -> &Path {
+/// The folder that a file lies in.
+pub fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),

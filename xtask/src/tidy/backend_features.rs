@@ -44,8 +44,8 @@ mod tests {
 
     const SAMPLE: &str = r#"
 // A cfg(feature = "cuda") in a comment decides nothing.
-#[cfg(feature = "sources")]
-mod sources;
+#[cfg(feature = "mpi")]
+mod mpi;
 #[cfg(any(test, not(feature="cuda")))]
 fn host() {}
 fn device() -> bool { cfg!(feature = "wgpu") }

@@ -9,22 +9,20 @@ use crate::{
 };
 
 /// The crates of the workspace, from the bottom up, and what each may use.
-const MAY_USE: [(&str, &str); 11] = [
+const MAY_USE: [(&str, &str); 12] = [
     ("backend", ""),
     ("store", ""),
-    ("data", "backend store"),
+    ("preprocess", ""),
+    ("data", "backend store preprocess"),
     ("models", "backend store"),
     ("training", "backend store"),
-    ("inference", "backend store models data"),
+    ("inference", "backend store models preprocess"),
     ("recipes", "backend store data models training inference"),
     ("bench", "backend store data models training inference recipes"),
     ("examples", "backend store data models training inference"),
     ("web_page", "backend data inference"),
     ("xtask", ""),
 ];
-
-/// The crate that is linked into other programs, which need no readers, decoders or threads.
-const WITHOUT_SOURCES: &str = "inference";
 
 pub(crate) fn check(tree: &Tree, metadata: &Metadata) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -48,7 +46,6 @@ pub(crate) fn check(tree: &Tree, metadata: &Metadata) -> Vec<Finding> {
             let problems = [
                 edge_problem(package, dependency, may_use),
                 backend_problem(package, dependency, used),
-                sources_problem(package, dependency, used),
             ];
             findings.extend(problems.into_iter().flatten().map(|text| finding(line, text)));
         }
@@ -89,16 +86,6 @@ fn backend_problem(package: &Package, dependency: &Dependency, used: &Package) -
             dependency.name
         ),
     ))
-}
-
-fn sources_problem(package: &Package, dependency: &Dependency, used: &Package) -> Option<Text> {
-    let applies = package.name == WITHOUT_SOURCES && dependency.kind.is_none();
-    (applies && requested(dependency, used).any(|feature| feature == "sources")).then(|| {
-        (
-            format!("`{}` uses `{}` with the feature `sources`", package.name, dependency.name),
-            "use it without default features: prediction needs only `preprocess`".to_owned(),
-        )
-    })
 }
 
 /// The features of `used` that `dependency` asks for, the default ones included.
@@ -150,7 +137,7 @@ mod tests {
         let json = format!(
             r#"{{"packages": [
                 {{"name": "backend", "version": "0.1.0", "features": {{"default": ["cpu"], "cpu": []}}}},
-                {{"name": "data", "version": "0.1.0", "features": {{"default": ["sources"]}}}},
+                {{"name": "data", "version": "0.1.0"}},
                 {{"name": "training", "version": "0.1.0"}},
                 {{"name": "{name}", "version": "0.1.0", "dependencies": [{dependencies}]}}
             ]}}"#
@@ -201,17 +188,6 @@ mod tests {
         let by_default =
             r#"{"name": "backend", "kind": null, "uses_default_features": true, "features": []}"#;
         assert_eq!(check_crate("models", by_default, manifest), [(2, problem)]);
-    }
-
-    #[test]
-    fn inference_uses_data_without_its_sources() {
-        let edge =
-            r#"{"name": "data", "kind": null, "uses_default_features": true, "features": []}"#;
-        let manifest = "[dependencies]\ndata = { path = \"../data\" }\n";
-        assert_eq!(
-            check_crate("inference", edge, manifest),
-            [(2, "`inference` uses `data` with the feature `sources`".to_owned())]
-        );
     }
 
     #[test]

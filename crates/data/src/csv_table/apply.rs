@@ -16,13 +16,13 @@ use super::{
     reader::{CsvReader, left_out_note},
     row::Row,
 };
+use preprocess::{
+    cell::{self, Cell},
+    standardise_target,
+};
+
 use crate::{
-    DataError, Odd, Origins, Table, TablePreprocessing, Target, TargetKind, Targets,
-    count::grouped,
-    preprocess::{
-        cell::{self, Cell},
-        standardise_target,
-    },
+    DataError, Odd, Origins, Table, TablePreprocessing, Target, TargetKind, Targets, count::grouped,
 };
 
 /// Rows to predict.

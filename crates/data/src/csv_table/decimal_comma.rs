@@ -1,6 +1,6 @@
 //! Numbers with a decimal comma, as much of Europe writes them, given a point.
 
-use crate::preprocess::{cell::Cell, dress::Number};
+use preprocess::{cell::Cell, dress::Number};
 
 /// A number of a file with decimal commas with a point and nothing between its thousands; `None` where the
 /// cell needs no change, or is [dressed](dressed_with_point) besides and so may be a name.

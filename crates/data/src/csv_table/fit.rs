@@ -9,13 +9,14 @@ use super::{
     schema::{Kind, Schema},
     summary::Worn,
 };
+use preprocess::{
+    standardise, standardise_target,
+    text_cell::{encode_tokens, ids_of_plain},
+};
+
 use crate::{
     Column, ColumnKind, DataError, Dress, Moments, Origins, Table, TablePreprocessing, Target,
     TargetKind, Targets,
-    preprocess::{
-        standardise, standardise_target,
-        text_cell::{encode_tokens, ids_of_plain},
-    },
     table::{
         self, matrix,
         text_columns::{self, EMPTY},

@@ -5,10 +5,9 @@ use std::{
     path::Path,
 };
 
-use crate::{
-    count::{counted, grouped},
-    preprocess::cell,
-};
+use preprocess::cell;
+
+use crate::count::{counted, grouped};
 
 /// The groups of the rows of the training file.
 #[derive(Debug, Default)]

@@ -31,7 +31,10 @@ mod apply;
 mod fit;
 mod notes;
 
-use std::{path::PathBuf, slice};
+use std::{
+    path::{Path, PathBuf},
+    slice,
+};
 
 use crate::{
     DataError, Shared, TableSplits, shared, split,
@@ -44,6 +47,12 @@ pub use self::{
     error::CsvError,
     options::{ColumnOverride, CsvOptions, OnMissingTarget, TargetColumn},
 };
+
+/// Whether a file is named like a table.
+pub fn is_csv(path: &Path) -> bool {
+    let is = |ending: &&str| path.extension().is_some_and(|of| of.eq_ignore_ascii_case(ending));
+    ["csv", "tsv"].iter().any(is)
+}
 
 /// Reads the training file and those named beside it, and encodes their rows.
 ///

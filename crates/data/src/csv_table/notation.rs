@@ -7,10 +7,9 @@ use super::{
     reader::CsvReader,
     summary::Place,
 };
-use crate::{
-    DataError, TablePreprocessing,
-    preprocess::{cell::Cell, dress::Number},
-};
+use preprocess::{cell::Cell, dress::Number};
+
+use crate::{DataError, TablePreprocessing};
 
 /// How the numbers of a column are written.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]

@@ -1,7 +1,9 @@
 //! What the order, the size and the form of a column's cells tell.
 
 use super::summary::Place;
-use crate::{preprocess::cell::Cell, table::Moments};
+use preprocess::cell::Cell;
+
+use crate::table::Moments;
 
 /// Whether a column is numbers down to some row and texts from there on, or the reverse.
 #[derive(Debug, Default, Clone)]

@@ -17,11 +17,9 @@ use super::{
     quotes::LeftOpen,
     row::{MarkInUse, Row},
 };
-use crate::{
-    DataError,
-    count::grouped,
-    preprocess::cell::{self, Cell},
-};
+use preprocess::cell::{self, Cell};
+
+use crate::{DataError, count::grouped};
 
 /// Rows read ahead, to decide whether the first is a header.
 const AHEAD: usize = 100;

@@ -12,13 +12,12 @@ use super::{
     summary::Worn,
     target::TargetSchema,
 };
-use crate::{
-    CellError, DataError, Dress,
-    preprocess::{
-        cell::{self, Cell},
-        text_cell::plain,
-    },
+use preprocess::{
+    cell::{self, Cell},
+    text_cell::plain,
 };
+
+use crate::{CellError, DataError, Dress};
 
 /// The code of a missing category; categories are far fewer.
 pub(super) const MISSING: u16 = u16::MAX;

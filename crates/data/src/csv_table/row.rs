@@ -3,7 +3,7 @@
 use csv::StringRecord;
 
 use super::decimal_comma::{dressed_with_point, with_point};
-use crate::preprocess::cell::Mark;
+use preprocess::cell::Mark;
 
 /// A row and the line of the file that it begins in.
 #[derive(Debug, Clone)]

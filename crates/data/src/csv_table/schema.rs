@@ -12,9 +12,9 @@ use super::{
     summary::{Place, Summary, Worn},
     target::{self, TargetSchema},
 };
-use crate::{
-    CategoryEncoding, CellError, DataError, csv_table::column_setting, preprocess::cell::Cell,
-};
+use preprocess::cell::Cell;
+
+use crate::{CategoryEncoding, CellError, DataError, csv_table::column_setting};
 
 /// What the columns of the training file hold.
 #[derive(Debug)]

@@ -12,14 +12,12 @@ use super::{
     schema::no_type_change,
     summary::{Place, Summary, Worn},
 };
-use crate::{
-    CellError, DataError, TargetKind, Task,
-    preprocess::{
-        cell::{self, Cell},
-        dress::is_dressed,
-    },
-    table::MOST_INTEGER_CLASSES,
+use preprocess::{
+    cell::{self, Cell},
+    dress::is_dressed,
 };
+
+use crate::{CellError, DataError, TargetKind, Task, table::MOST_INTEGER_CLASSES};
 
 #[derive(Debug)]
 pub(super) struct TargetSchema {

@@ -3,7 +3,9 @@
 use std::path::Path;
 
 use super::error::NpyError;
-use crate::{DataError, files::BinaryFile, preprocess::cell::quoted};
+use preprocess::cell::quoted;
+
+use crate::{DataError, files::BinaryFile};
 
 const MAGIC: [u8; 6] = *b"\x93NUMPY";
 

@@ -13,12 +13,13 @@ mod target;
 use std::path::{Path, PathBuf};
 
 use self::array::Array;
+use preprocess::{FAR, standardise, standardise_target};
+
 use crate::{
     Column, ColumnKind, DataError, Fractions, HoldOut, Origins, Shared, Table, TablePreprocessing,
     TableSplits, TargetKind, Targets, Task,
     count::grouped,
     files::Folder,
-    preprocess::{FAR, standardise, standardise_target},
     shared, split,
     table::{matrix, notes_on_columns, notes_on_splits, regression, target_note},
 };

@@ -3,10 +3,11 @@
 use std::ops::Range;
 
 use super::{Table, column_ranges};
+use preprocess::words::Words;
+
 use crate::{
     Column, ColumnKind, DataError, TablePreprocessing, Vocabulary,
     count::{counted, grouped},
-    preprocess::words::Words,
 };
 
 /// How columns of texts are read.
@@ -43,7 +44,7 @@ pub(crate) const EMPTY: &str = "it has no values in the training split";
 
 /// As many tokens are read of a text as the longest to train on has, at most `options.length`.
 ///
-/// - `texts`: prepared by [`plain`](crate::preprocess::text_cell::plain)
+/// - `texts`: prepared by [`plain`](preprocess::text_cell::plain)
 /// - `rows`: those to train on
 pub(crate) fn fit(texts: &[String], rows: &[usize], options: TextColumns) -> ColumnKind {
     let texts = rows.iter().map(|&row| texts[row].as_str());

@@ -10,10 +10,11 @@ use super::{
     options::TextOptions,
     tokens::{Ids, Tokens, check_length},
 };
+use preprocess::words::Words;
+
 use crate::{
     DataError, Shared, TokenKind, Vocabulary, VocabularyError,
     count::{counted, grouped},
-    preprocess::words::Words,
 };
 
 /// Bytes of a word, on average, from which on there are hardly blanks between words.

@@ -9,6 +9,7 @@ use super::TextError;
 use crate::{
     DataError, TokenKind,
     count::grouped,
+    csv_table::is_csv,
     formats::{self, UTF8_MARK, is_utf16},
 };
 
@@ -51,9 +52,7 @@ pub(super) fn read(path: &Path, kind: TokenKind) -> Result<(Vec<u8>, Option<Stri
 
 /// What the user should know where the text is a table by its name.
 fn note_on_table(path: &Path) -> Option<String> {
-    let ending = path.extension()?;
-    let is_table = ["csv", "tsv"].iter().any(|table| ending.eq_ignore_ascii_case(table));
-    is_table.then(|| {
+    is_csv(path).then(|| {
         format!(
             "`{}` is read as one text to be continued; `recipes train mlp` with \
              `data.columns.NAME=text` classifies the texts in its rows",

@@ -22,6 +22,11 @@ use rayon::prelude::*;
 use store::sha256_hex;
 
 pub use self::error::TextFolderError;
+use preprocess::{
+    cell::Cell,
+    text_cell::{encode_tokens, ids_of_plain, plain},
+};
+
 use crate::{
     Column, ColumnKind, DataError, Fractions, Origins, Shared, Table, TablePreprocessing,
     TableSplits, Target, TargetKind, Targets, TextColumns, Vocabulary,
@@ -33,10 +38,6 @@ use crate::{
     count::counted,
     files::Folder,
     names::list,
-    preprocess::{
-        cell::Cell,
-        text_cell::{encode_tokens, ids_of_plain, plain},
-    },
     shared, split,
     table::{matrix, notes_on_splits, target_note, text_columns},
     text::{TextError, text_of},

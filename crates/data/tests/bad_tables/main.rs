@@ -1,6 +1,4 @@
 //! The CSV source on what is no good table: an error that says what, where and what to do.
-#![cfg(feature = "sources")]
-
 mod decimal_commas;
 mod dressed;
 #[path = "../common/folders.rs"]

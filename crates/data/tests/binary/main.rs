@@ -1,6 +1,5 @@
 //! The sources of binary files, each on its real data set where there is one, on small files, and
 //! on damaged ones: an error that says what, where and what to do.
-#![cfg(feature = "sources")]
 #![expect(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
 #[path = "../common/mod.rs"]

@@ -1,5 +1,4 @@
 //! The image-folder source on folders made for the purpose: splits, order, skipping, the cache.
-#![cfg(feature = "sources")]
 #![expect(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
 mod cache;

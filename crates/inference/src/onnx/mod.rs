@@ -13,8 +13,8 @@ mod text;
 
 use std::collections::BTreeMap;
 
-use data::{TablePreprocessing, TargetKind, Task};
 use models::Architecture;
+use preprocess::{TablePreprocessing, TargetKind, Task};
 use prost::Message;
 use store::{NumberType, StoredTensor};
 

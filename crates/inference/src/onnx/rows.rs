@@ -1,6 +1,6 @@
 //! What a graph for rows of a table has around its network, and its file's description of the columns.
 
-use data::{ALWAYS_MISSING, Column, ColumnKind, LARGEST_SCORE, TablePreprocessing};
+use preprocess::{ALWAYS_MISSING, Column, ColumnKind, LARGEST_SCORE, TablePreprocessing};
 use serde_json::{Value as Json, json};
 use store::StoredTensor;
 

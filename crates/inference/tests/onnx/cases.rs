@@ -7,15 +7,15 @@ use backend::{
     device::Device,
     random::{Purpose, Random, stream_of},
 };
-use data::{
-    CategoryEncoding, Column, ColumnKind, ImagePreprocessing, ImageShape, Resize,
-    TablePreprocessing, Target, TargetKind, Vocabulary,
-};
 use inference::{Description, Preprocessing};
 use models::{
     Architecture, CnnConfig, FeatureEmbedding, HeadConfig, Initialization, Initializer, MlpConfig,
     Positions, ResNetConfig, Shortcut, SimpleNetConfig, TextLstmConfig, TextReaderConfig,
     VggClassifierConfig, VggConfig, weights,
+};
+use preprocess::{
+    CategoryEncoding, Column, ColumnKind, ImagePreprocessing, ImageShape, Resize,
+    TablePreprocessing, Target, TargetKind, Vocabulary,
 };
 use store::StoredTensor;
 

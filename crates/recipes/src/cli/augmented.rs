@@ -8,7 +8,7 @@ use data::{
     Batching, DataError, ImageBatch, ImageLoader, ImagePreprocessing, ImageSource, Residency,
     Resize, Subset,
     augment::{AugmentOptions, Augmentation},
-    picture, silent,
+    measure_images, picture, silent,
 };
 
 use crate::Failure;
@@ -24,7 +24,7 @@ pub(super) fn sheet(
     columns: usize,
 ) -> Result<Vec<u8>, Failure> {
     let (device, _) = device::open()?;
-    let preprocessing = ImagePreprocessing::measured(&*images, Resize::default(), &mut silent)?;
+    let preprocessing = measure_images(&*images, Resize::default(), &mut silent)?;
     let augmentation = Augmentation::<Selected>::new(options, &preprocessing, 0, &device);
     let shape = images.shape();
 

@@ -6,7 +6,7 @@ use std::{
 };
 
 use clap::ValueEnum;
-use data::class_folders::FileKind;
+use data::{class_folders::FileKind, csv_table::is_csv};
 
 use super::inspect::Source;
 use crate::{
@@ -21,7 +21,7 @@ fn source_of(path: &Path) -> Option<Source> {
     let lower = |name: &std::ffi::OsStr| name.to_string_lossy().to_lowercase();
     if !path.is_dir() {
         return match &*lower(path.extension()?) {
-            "csv" | "tsv" => Some(Source::Csv),
+            _ if is_csv(path) => Some(Source::Csv),
             "txt" => Some(Source::Text),
             _ => None,
         };

@@ -15,6 +15,7 @@ mod inspect;
 mod list;
 mod logger;
 mod lr_find;
+mod misuse;
 mod model;
 mod other_programs;
 mod output;
@@ -37,6 +38,7 @@ use training::Group;
 
 use self::{
     arguments::{Arguments, Command, DataCommand},
+    misuse::misuse,
     output::Output,
 };
 use crate::{ExitCode, Failure, cache_folder::cache_folder, out_of_memory};
@@ -69,7 +71,7 @@ pub fn main() -> process::ExitCode {
         Err(error) => {
             let words: Vec<String> =
                 env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
-            let failure = arguments::misuse(&error, &words);
+            let failure = misuse(&error, &words);
             let json = words.iter().any(|word| word == "--json");
             Output::new(json, !group.is_rank_zero()).failure(&failure);
             return fail(&failure, &group);

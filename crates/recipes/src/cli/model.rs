@@ -5,18 +5,17 @@ use std::path::{Path, PathBuf};
 use backend::{Arithmetic, set_arithmetic};
 use serde::Deserialize;
 use serde_json::Value;
-use store::{StoreError, TensorFile};
-use training::newest_step;
+use store::{StoreError, TensorFile, folder_of};
 
 use super::output::print_note;
 use crate::{
     ExitCode, Failure,
     record::{Record, Standing, config_of},
     report::stable,
-    run_directory::{CHECKPOINTS, CONFIG, MODEL},
+    run_directory::{CONFIG, MODEL, newest_step},
     settings::{or_end_it, rewrite},
     shell::command,
-    weights_file::{folder_of, note_on_unfinished},
+    weights_file::note_on_unfinished,
 };
 
 /// As [`model_of`], of what is a run or a model file itself.
@@ -85,7 +84,7 @@ fn flaw(path: &Path) -> Option<StoreError> {
 /// Why a run has no model, and how to get it.
 fn without_model(record: &Record) -> Failure {
     let run = &record.directory;
-    let newest = newest_step(&run.join(CHECKPOINTS));
+    let newest = newest_step(run);
     let ended = || or_end_it(run, newest);
     let (why, help) = match record.standing() {
         Standing::InUse => ("it is being trained now", "wait until it has ended".to_owned()),

@@ -1,6 +1,6 @@
 //! The words of other programs, and what stands for them here.
 
-use super::arguments::TAKE_RECIPES;
+use super::misuse::TAKE_RECIPES;
 use crate::config::{DEVICE, is_device};
 
 /// The command that users of other programs call `word`.

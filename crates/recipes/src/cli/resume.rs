@@ -6,7 +6,7 @@ use std::{
 };
 
 use clap::ValueHint;
-use training::{EndStatus, Group, newest_step};
+use training::{EndStatus, Group};
 
 use super::{
     export::EXPORTS,
@@ -27,7 +27,7 @@ use crate::{
     record::{Record, Standing, config_of},
     registry,
     report::stable,
-    run_directory::{CHECKPOINTS, CONFIG, model_hash, refuse_if_in_use},
+    run_directory::{CONFIG, model_hash, newest_step, refuse_if_in_use},
     settings::longer,
     shell::command,
     summary::of_finished,
@@ -169,7 +169,7 @@ fn note_divergence(record: &Record) {
 ///
 /// - `lost`: what is wrong with its model
 fn tell_rewriting(directory: &Path, lost: Failure) -> Result<(), Failure> {
-    if newest_step(&directory.join(CHECKPOINTS)).is_none() {
+    if newest_step(directory).is_none() {
         return Err(lost);
     }
     print_note(&format!("{lost}; it is written again from the last checkpoint"));

@@ -6,8 +6,9 @@ use std::{
     time::Instant,
 };
 
+use data::csv_table::is_csv;
 use serde::Serialize;
-use training::{EndStatus, Group, Tuning, newest_step};
+use training::{EndStatus, Group, Tuning};
 
 use super::{
     arguments::{RecipeParser, at_least},
@@ -30,7 +31,7 @@ use crate::{
     record::Record,
     registry::{self, DEFAULT, Recipe},
     report::{REPORT, lacks_evaluation, stable, stopped_early},
-    run_directory::{CHECKPOINTS, CONFIG, Reserved, refuse_if_used},
+    run_directory::{CONFIG, Reserved, newest_step, refuse_if_used},
     settings::WEIGHTS,
     shell::{command, quoted_path},
 };
@@ -111,7 +112,7 @@ pub(super) fn or_resume(mut failure: Failure, directory: &Path, console: &Consol
         problem.help = Some(stable(&record));
     }
     let is_told = matches!(failure.exit_code, ExitCode::Interrupted | ExitCode::Diverged);
-    let newest = if is_told { None } else { newest_step(&directory.join(CHECKPOINTS)) };
+    let newest = if is_told { None } else { newest_step(directory) };
     // A failure before the run began has nothing to do with its checkpoints.
     let step = newest.filter(|_| console.has_begun());
     match step {
@@ -146,7 +147,7 @@ pub(super) fn tell_interruption(
     let interrupted = Interrupted {
         status: EndStatus::Interrupted,
         resume: run.as_ref().map(|_| command("resume", directory)),
-        steps: newest_step(&directory.join(CHECKPOINTS)).unwrap_or(0),
+        steps: newest_step(directory).unwrap_or(0),
         run,
     };
     // The failure that follows is what ends the command.
@@ -255,7 +256,7 @@ fn refuse_data(named: &Path) -> Result<(), Failure> {
         let help = format!("to train on it: recipes train {arguments}");
         return refused("is neither a recipe nor a configuration", help);
     }
-    if ["csv", "tsv", "txt"].iter().any(|ending| named.extension() == Some(ending.as_ref())) {
+    if is_csv(named) || named.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("txt")) {
         return refused("does not exist", "check the path of the file to train on".to_owned());
     }
     #[cfg(feature = "download")]

@@ -22,7 +22,6 @@ use crate::{
     environment::Environment,
     image_set::Progress,
     paths::{self, last_named, of_same_name, or_moved, trained_on},
-    record,
     registry::{self, Recipe},
     run_directory::ENVIRONMENT,
     shell::command,
@@ -178,7 +177,7 @@ impl<'a> Evaluated<'a> {
     fn note_on_own(&self, is_split: bool) -> Option<String> {
         let data = self.given.filter(|_| self.is_own && !is_split)?;
         let summary = of_finished(self.run).ok().flatten();
-        let held_out = summary.is_none_or(|summary| record::held_out(&summary).is_some());
+        let held_out = summary.is_none_or(|summary| summary.held_out().is_some());
         let own = command("eval", self.run);
         let instead = match held_out {
             true => format!("; to measure it on what it held out: {own}"),

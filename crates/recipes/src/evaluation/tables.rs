@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use backend::{Selected, device::Device};
 use data::{
     Origins, Shared, Table, TablePreprocessing, Target, TargetKind,
-    csv_table::{OnMissingTarget, read_table},
+    csv_table::{OnMissingTarget, is_csv, read_table},
     note_on_rows_in_both,
     npy::{is_npy, read_npy_table},
     text_folder::read_labelled_texts,
@@ -177,7 +177,7 @@ fn read_given(
     config: &TableConfig,
 ) -> Result<Measured<Rows>, Failure> {
     let (given_split, table, notes) = match config.data.source {
-        Source::Npy if !is_csv(path) => {
+        Source::Npy if !is_read_as_csv(path) => {
             let (split, table) = read_npy_table(path, preprocessing)?;
             (split, table, Vec::new())
         }
@@ -202,12 +202,11 @@ fn note_on_known_rows(path: &Path, given: &Table, config: &TableConfig) -> Optio
 
 /// Whether a file is named as a table, and not as a text.
 pub(crate) fn is_table(path: &Path) -> bool {
-    let is = |ending: &&str| path.extension().is_some_and(|of| of.eq_ignore_ascii_case(ending));
-    ["csv", "tsv", "npy"].iter().any(is)
+    is_csv(path) || is_npy(path)
 }
 
 /// Whether a file is read as CSV, though the run was trained on NumPy's arrays.
-fn is_csv(path: &Path) -> bool {
+fn is_read_as_csv(path: &Path) -> bool {
     !path.is_dir() && !is_npy(path)
 }
 

@@ -31,7 +31,7 @@ pub(crate) use self::{
 use crate::{
     Failure, Summary,
     image_set::Progress,
-    record::{self, Record},
+    record::Record,
     run_directory::EVALUATION,
     shell::{command, quoted_path},
 };
@@ -69,7 +69,7 @@ fn unmeasured(run: &Path, failure: &Failure) -> String {
 
 /// The summary of a finished run that held something out: only such a one can be evaluated again.
 fn measurable(record: &Record) -> Option<&Summary> {
-    record.summary.as_ref().filter(|summary| record::held_out(summary).is_some())
+    record.summary.as_ref().filter(|summary| summary.held_out().is_some())
 }
 
 /// Writes the report of a run that has just ended, however it did: an older page may say that it is
@@ -91,9 +91,7 @@ pub(crate) fn write_at_the_end(
 
 /// Whether the report of a finished run lacks what evaluating it again would tell, since that takes long.
 pub(crate) fn lacks_evaluation(run: &Path, summary: &Summary) -> bool {
-    record::held_out(summary).is_some()
-        && !measures_at_the_end(summary)
-        && !run.join(EVALUATION).is_file()
+    summary.held_out().is_some() && !measures_at_the_end(summary) && !run.join(EVALUATION).is_file()
 }
 
 /// Whether the report at the end of a run includes evaluating it again. Where the time for that is

@@ -1,13 +1,12 @@
 //! How the losses moved from epoch to epoch, and what that says of a longer or a shorter run.
 
 use serde_json::Value;
-use training::newest_step;
 
 use crate::{
     Summary,
     numbers::{in_words, rounded},
     record::{EpochRecord, Record},
-    run_directory::CHECKPOINTS,
+    run_directory::newest_step,
     settings::longer,
 };
 
@@ -85,7 +84,7 @@ pub(super) fn still_falls(record: &Record, summary: &Summary) -> Option<String> 
         // While it warms up, it does not depend on the length.
         let warmup = record.settings.get("schedule.warmup_steps").and_then(Value::as_u64);
         let has_warmed_up = summary.steps >= warmup.unwrap_or(0);
-        let goes_on = newest_step(&record.directory.join(CHECKPOINTS)).is_some();
+        let goes_on = newest_step(&record.directory).is_some();
         let jumps = match goes_on && record.depends_on_length() && has_warmed_up {
             true => "; the learning rate then jumps to where a run of that length has it",
             false => "",

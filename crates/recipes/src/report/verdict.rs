@@ -1,7 +1,7 @@
 //! A run in one sentence, and notes on it.
 
 use serde_json::Value;
-use training::{EndStatus, Metrics, newest_step};
+use training::{EndStatus, Metrics};
 
 use super::{
     held_out::HeldOut,
@@ -11,9 +11,9 @@ use crate::{
     Failure, Summary,
     config::Problem,
     numbers::{counted, duration, grouped, in_words, percent, rounded, significant},
-    record::{Record, Standing, held_out},
+    record::{Record, Standing},
     registry,
-    run_directory::{CHECKPOINTS, CONFIG},
+    run_directory::{CONFIG, newest_step},
     settings::shown,
     shell::{command, set},
 };
@@ -39,7 +39,7 @@ pub(super) fn verdict(
     let mut notes = Vec::new();
     let length = length(record, summary);
     let took = duration(summary.seconds);
-    let sentence = match held_out(summary) {
+    let sentence = match summary.held_out() {
         None => {
             let loss = summary.train.get("loss").copied().unwrap_or(f64::NAN);
             format!(
@@ -114,7 +114,7 @@ fn unfinished(record: &Record, failure: Option<&Failure>) -> Verdict {
     let validated = validated(record).map(|metrics| format!(", {joined} {metrics}"));
     let loss = loss.unwrap_or_default() + &validated.unwrap_or_default();
     let recipe = &record.recipe;
-    let from = newest_step(&record.directory.join(CHECKPOINTS));
+    let from = newest_step(&record.directory);
     let from = from.map(|step| format!(" from step {}", grouped(step))).unwrap_or_default();
     let resume = format!("To resume it{from}: `{}`.", command("resume", &record.directory));
     let what_to_do = |help: &str| vec![format!("What to do: {help}.")];

@@ -3,13 +3,12 @@
 use std::borrow::Cow;
 
 use super::{Place, Summary};
-use crate::{
-    Dress,
-    preprocess::{
-        cell::Cell,
-        dress::{Number, is_dressed},
-    },
+use preprocess::{
+    cell::Cell,
+    dress::{Number, is_dressed},
 };
+
+use crate::Dress;
 
 /// What was seen of the dress of a column's numbers.
 #[derive(Debug, Default, Clone)]

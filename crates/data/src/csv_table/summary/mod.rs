@@ -13,9 +13,10 @@ use super::{
     records::MISSING,
     schema::Kind,
 };
+use preprocess::cell::{self, Cell, PLAIN_NUMBERS, is_padded, may_be_code};
+
 use crate::{
     count::{counted, grouped},
-    preprocess::cell::{self, Cell, PLAIN_NUMBERS, is_padded, may_be_code},
     table::{MOST_CLASSES, MOST_INTEGER_CLASSES, may_be_classes, recur},
 };
 

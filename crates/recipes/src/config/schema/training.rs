@@ -204,6 +204,13 @@ pub enum Monitored {
     MacroF1,
 }
 
+impl Monitored {
+    /// Of how many classes the mean F1 is measured; none where it is not.
+    pub(crate) fn macro_f1_of(self, classes: usize) -> Option<usize> {
+        (self == Self::MacroF1).then_some(classes)
+    }
+}
+
 impl From<Monitored> for Monitor {
     fn from(monitored: Monitored) -> Self {
         match monitored {

@@ -173,6 +173,31 @@ pub enum TargetKind {
 }
 
 impl TablePreprocessing {
+    /// Of columns of plain numbers, called `x0`, `x1` and so on, before the target.
+    ///
+    /// - `moments`: the mean and deviation of each
+    pub fn of_numbers(
+        moments: impl Iterator<Item = (f64, f64)>,
+        target: &str,
+        kind: TargetKind,
+    ) -> Self {
+        let column = |(index, (mean, deviation)): (usize, (f64, f64))| Column {
+            name: format!("x{index}"),
+            kind: ColumnKind::Numeric { mean, deviation },
+            dress: None,
+        };
+        let columns: Vec<Column> = moments.enumerate().map(column).collect();
+        let target = Target { name: target.to_owned(), index: columns.len(), kind, dress: None };
+        Self {
+            header: true,
+            decimal_comma: false,
+            missing: Vec::new(),
+            rows_are_files: false,
+            columns,
+            target,
+        }
+    }
+
     /// Features of an encoded row.
     pub fn width(&self) -> usize {
         self.columns.iter().map(|column| column.kind.width()).sum()
@@ -255,8 +280,7 @@ impl TablePreprocessing {
     }
 
     /// The name of each dropped column, and the reason.
-    #[cfg(feature = "sources")]
-    pub(crate) fn dropped(&self) -> Vec<(String, String)> {
+    pub fn dropped(&self) -> Vec<(String, String)> {
         let reason = |column: &Column| match &column.kind {
             ColumnKind::Dropped { reason } => Some((column.name.clone(), reason.clone())),
             _ => None,
@@ -267,7 +291,7 @@ impl TablePreprocessing {
 
 impl Column {
     /// The categories, if it has any.
-    pub(crate) fn categories(&self) -> &[String] {
+    pub fn categories(&self) -> &[String] {
         match &self.kind {
             ColumnKind::Categorical { categories, .. } => categories,
             _ => &[],
@@ -296,8 +320,7 @@ impl TargetKind {
     /// # Errors
     ///
     /// How many there are, where the user says that there are two.
-    #[cfg(feature = "sources")]
-    pub(crate) fn of_classes(classes: Vec<String>, task: Option<Task>) -> Result<Self, usize> {
+    pub fn of_classes(classes: Vec<String>, task: Option<Task>) -> Result<Self, usize> {
         match (task, <[String; 2]>::try_from(classes)) {
             (Some(Task::Multiclass), Ok(two)) => Ok(Self::Multiclass { classes: two.into() }),
             (_, Ok(classes)) => Ok(Self::Binary { classes }),
@@ -337,9 +360,9 @@ impl Target {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::preprocess::encoding::standardise_target;
+    use crate::encoding::standardise_target;
 
-    pub(in crate::preprocess) fn example() -> TablePreprocessing {
+    pub(crate) fn example() -> TablePreprocessing {
         let column = |name: &str, kind| Column { name: name.into(), kind, dress: None };
         TablePreprocessing {
             header: true,

@@ -11,7 +11,7 @@ use super::{
 pub const LARGEST_SCORE: f64 = 1e6;
 
 /// Farther from the mean, in deviations, hardly any number is of the same unit and meaning.
-pub(crate) const FAR: f32 = 100.0;
+pub const FAR: f32 = 100.0;
 
 /// What is odd about a cell, beside those of the training split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,7 +52,7 @@ impl TablePreprocessing {
     ///
     /// ```
     /// # use std::collections::HashMap;
-    /// use data::{CellError, Odd, TablePreprocessing};
+    /// use preprocess::{CellError, Odd, TablePreprocessing};
     ///
     /// # let table: TablePreprocessing = serde_json::from_value(serde_json::json!({
     /// #     "header": true,
@@ -102,7 +102,7 @@ impl TablePreprocessing {
 
     /// As [`encode`](Self::encode); `find` returns the place of a category among those of a column, and
     /// `tell` is called with the place of each column whose cell is odd, and what is odd about it.
-    pub(crate) fn encode_telling(
+    pub fn encode_telling(
         &self,
         cells: &[&str],
         out: &mut Vec<f32>,
@@ -168,7 +168,7 @@ impl Column {
 }
 
 /// A feature in deviations from the mean; 0 where it is missing or nothing deviates.
-pub(crate) fn standardise(number: Option<f64>, mean: f64, deviation: f64) -> f32 {
+pub fn standardise(number: Option<f64>, mean: f64, deviation: f64) -> f32 {
     match number {
         Some(number) if deviation > 0.0 => {
             let score = (number - mean) / deviation;
@@ -181,15 +181,14 @@ pub(crate) fn standardise(number: Option<f64>, mean: f64, deviation: f64) -> f32
 /// The standard score of a regression's target; `None` if an f32 cannot hold it.
 ///
 /// It is not clamped: metrics against it would be wrong.
-#[cfg(feature = "sources")]
-pub(crate) fn standardise_target(value: f64, mean: f64, deviation: f64) -> Option<f32> {
+pub fn standardise_target(value: f64, mean: f64, deviation: f64) -> Option<f32> {
     let score = ((value - mean) / deviation) as f32;
     score.is_finite().then_some(score)
 }
 
 impl CategoryEncoding {
     /// Appends the features of the category at `place` of `count`.
-    pub(crate) fn encode(self, place: Option<usize>, count: usize, out: &mut Vec<f32>) {
+    pub fn encode(self, place: Option<usize>, count: usize, out: &mut Vec<f32>) {
         match self {
             Self::OneHot => {
                 out.extend((0..count).map(|category| f32::from(u8::from(place == Some(category)))))
@@ -204,7 +203,7 @@ mod tests {
     use super::*;
     use crate::{
         Vocabulary,
-        preprocess::table::{TextFeatures, tests::example},
+        table::{TextFeatures, tests::example},
     };
 
     #[test]

@@ -10,7 +10,7 @@ use super::{cell::Cell, vocabulary::Vocabulary, words::is_letter};
 /// characters are composed, apostrophes are straight, and one that does not follow a letter or digit stands alone,
 /// like a quotation mark. Characters of scripts that put no spaces between words are words. Line breaks are spaces,
 /// as cells are read in one line.
-pub(crate) fn plain(text: &str) -> String {
+pub fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut is_in_word = false;
     for character in text.nfc() {
@@ -46,7 +46,7 @@ fn stands_alone(character: char) -> bool {
 }
 
 /// The ids of a cell's tokens, of which there are none where it is missing.
-pub(crate) fn token_ids(vocabulary: &Vocabulary, text: &str) -> Vec<u32> {
+pub fn token_ids(vocabulary: &Vocabulary, text: &str) -> Vec<u32> {
     match Cell::parse(text) {
         Cell::Missing => Vec::new(),
         _ => ids_of_plain(vocabulary, &plain(text)),
@@ -54,14 +54,14 @@ pub(crate) fn token_ids(vocabulary: &Vocabulary, text: &str) -> Vec<u32> {
 }
 
 /// The ids of the tokens of a [`plain`] text.
-pub(crate) fn ids_of_plain(vocabulary: &Vocabulary, plain: &str) -> Vec<u32> {
+pub fn ids_of_plain(vocabulary: &Vocabulary, plain: &str) -> Vec<u32> {
     let mut ids = Vec::new();
     vocabulary.each_id(plain, |id| ids.extend(id)); // without characters that have none
     ids
 }
 
 /// Appends the features of a text of these tokens, `length` of them.
-pub(crate) fn encode_tokens(ids: &[u32], length: usize, out: &mut Vec<f32>) {
+pub fn encode_tokens(ids: &[u32], length: usize, out: &mut Vec<f32>) {
     let read = &ids[ids.len().saturating_sub(length)..];
     out.extend(repeat_n(0.0, length - read.len()));
     out.extend(read.iter().map(|&id| (id + 1) as f32));
@@ -70,7 +70,7 @@ pub(crate) fn encode_tokens(ids: &[u32], length: usize, out: &mut Vec<f32>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::preprocess::words::Words;
+    use crate::words::Words;
 
     #[test]
     fn one_text_has_the_same_words_whatever_wrote_it() {

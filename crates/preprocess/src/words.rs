@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 
 /// The word that stands for one or more blank lines.
-pub(crate) const PARAGRAPH: &str = "\n\n";
+pub const PARAGRAPH: &str = "\n\n";
 
 /// The words of a text.
 ///
@@ -19,18 +19,18 @@ pub(crate) const PARAGRAPH: &str = "\n\n";
 ///
 /// Scripts that write no spaces, and those whose vowels are combining marks, do better with
 /// characters or bytes.
-pub(crate) struct Words<'a> {
+pub struct Words<'a> {
     rest: &'a str,
 }
 
 impl<'a> Words<'a> {
-    pub(crate) fn of(text: &'a str) -> Self {
+    /// The words of a text.
+    pub fn of(text: &'a str) -> Self {
         Self { rest: text }
     }
 
     /// What is not cut yet.
-    #[cfg(feature = "sources")]
-    pub(crate) fn rest(&self) -> &'a str {
+    pub fn rest(&self) -> &'a str {
         self.rest
     }
 
@@ -91,7 +91,7 @@ fn lower_case(word: &str) -> Cow<'_, str> {
 
 /// Puts words together, one at a time, so that text can be shown while it is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Joiner {
+pub struct Joiner {
     /// Whether a space follows what was written last.
     space: bool,
     /// Whether a sentence begins.
@@ -102,12 +102,12 @@ pub(crate) struct Joiner {
 
 impl Joiner {
     /// At the beginning of a text.
-    pub(crate) fn new() -> Self {
+    pub fn new() -> Self {
         Self { space: false, sentence: true, quoted: false }
     }
 
     /// Appends a word, with the space and the capital that are due.
-    pub(crate) fn push(&mut self, word: &str, text: &mut String) {
+    pub fn push(&mut self, word: &str, text: &mut String) {
         let (before, after) = self.spaces(word);
         if self.space && before {
             text.push(' ');

@@ -69,13 +69,13 @@ impl VocabularyError {
 /// The tokens of a text, and for each its id: the numbers from 0 to [`len`](Self::len).
 ///
 /// ```
-/// use data::Vocabulary;
+/// use preprocess::Vocabulary;
 ///
 /// let vocabulary = Vocabulary::words("The card waits, and the host waits.", 4)?;
 /// let ids = vocabulary.encode("The host waits")?;
 /// assert_eq!(ids, [1, 0, 2]);
 /// assert_eq!(vocabulary.decode(&ids), "The <unknown> waits");
-/// # Ok::<(), data::VocabularyError>(())
+/// # Ok::<(), preprocess::VocabularyError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Saved", into = "Saved")]
@@ -260,7 +260,7 @@ impl Vocabulary {
     }
 
     /// The id of each token of a text in turn, or the character that has none.
-    pub(crate) fn each_id(&self, text: &str, mut each: impl FnMut(Result<u32, char>)) {
+    pub fn each_id(&self, text: &str, mut each: impl FnMut(Result<u32, char>)) {
         match &self.tokens {
             Tokens::Characters(characters) => text.chars().for_each(|character| {
                 let index = characters.binary_search(&character);

@@ -21,23 +21,23 @@ pub struct Dress {
 
 /// The parts of a number, in dress or plain.
 #[derive(Debug)]
-pub(crate) struct Number<'a> {
+pub struct Number<'a> {
     minus: Option<char>,
     /// A currency or percent sign.
-    pub(crate) sign: Option<char>,
+    pub sign: Option<char>,
     /// The digits before the point, by threes if something separates them.
-    pub(crate) groups: Vec<&'a str>,
+    pub groups: Vec<&'a str>,
     /// What separates them.
-    pub(crate) separator: Option<char>,
+    pub separator: Option<char>,
     /// The digits behind the point.
-    pub(crate) fraction: Option<&'a str>,
+    pub fraction: Option<&'a str>,
     exponent: &'a str,
 }
 
 impl<'a> Number<'a> {
     /// Reads a number whose fraction stands behind `point`, a point or a comma; the other of the two,
     /// a space or an apostrophe may separate thousands.
-    pub(crate) fn parse(text: &'a str, point: char) -> Option<Self> {
+    pub fn parse(text: &'a str, point: char) -> Option<Self> {
         let (minus, sign, number) = split_signs(text);
         // Most texts are no number.
         if !number.starts_with(|c: char| c.is_ascii_digit()) {
@@ -62,12 +62,12 @@ impl<'a> Number<'a> {
     }
 
     /// Whether its comma may be a decimal one too: `1,234`.
-    pub(crate) fn may_have_comma(&self) -> bool {
+    pub fn may_have_comma(&self) -> bool {
         self.separator == Some(',') && self.fraction.is_none() && self.groups.len() == 2
     }
 
     /// The number as programs write it.
-    pub(crate) fn plain(&self) -> String {
+    pub fn plain(&self) -> String {
         let minus = self.minus.map(String::from).unwrap_or_default();
         let fraction = self.fraction.map(|digits| format!(".{digits}")).unwrap_or_default();
         format!("{minus}{}{fraction}{}", self.groups.concat(), self.exponent)
@@ -76,7 +76,7 @@ impl<'a> Number<'a> {
 
 /// Whether a text is a number in any dress: those that are read in the right column, and what is not
 /// read, such as the negative numbers of accountants.
-pub(crate) fn is_dressed(text: &str) -> bool {
+pub fn is_dressed(text: &str) -> bool {
     let around = |c: char| c.is_whitespace() || SIGNS.contains(&c);
     let bare = text.trim_matches(around);
     let in_brackets = bare.strip_prefix('(').and_then(|bare| bare.strip_suffix(')'));

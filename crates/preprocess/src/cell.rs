@@ -15,7 +15,7 @@ pub const ALWAYS_MISSING: [&str; 19] = [
 ];
 
 /// What to do about [dressed numbers](is_dressed) that are not read.
-pub(crate) const PLAIN_NUMBERS: &str = "write numbers as -1234.5, with nothing else but one currency \
+pub const PLAIN_NUMBERS: &str = "write numbers as -1234.5, with nothing else but one currency \
                                         or percent sign throughout the column and commas between \
                                         thousands; where cells are divided by `;` or tabs, commas are \
                                         read only if other numbers, such as 0.5 or 0,5, tell what they \
@@ -80,7 +80,7 @@ impl CellError {
 
 /// The content of a cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Cell {
+pub enum Cell {
     /// Empty, or one of [`ALWAYS_MISSING`].
     Missing,
     /// A number; infinite where it is too large for 64 bits.
@@ -96,7 +96,7 @@ const TRUTHS: [&str; 6] = ["true", "false", "True", "False", "TRUE", "FALSE"];
 
 /// Looks up a category or class: as it is written, or as another program writes what is true or false:
 /// spreadsheets `TRUE`, and pandas `True`.
-pub(crate) fn find<T>(name: &str, known: impl Fn(&str) -> Option<T>) -> Option<T> {
+pub fn find<T>(name: &str, known: impl Fn(&str) -> Option<T>) -> Option<T> {
     let spelled_otherwise = || {
         let spellings = TRUTHS.into_iter().filter(|truth| name.eq_ignore_ascii_case(truth));
         let mut found = spellings.filter_map(&known);
@@ -108,18 +108,21 @@ pub(crate) fn find<T>(name: &str, known: impl Fn(&str) -> Option<T>) -> Option<T
 
 /// What the user says marks a missing value, besides what always does.
 #[derive(Debug, Clone)]
-pub(crate) struct Mark {
-    pub(crate) text: String,
+pub struct Mark {
+    /// As it is written.
+    pub text: String,
     /// Where it is one, since a program may have written -999 as -999.0.
     number: Option<f64>,
 }
 
 impl Mark {
-    pub(crate) fn new(text: &str) -> Self {
+    /// The mark that is written so.
+    pub fn new(text: &str) -> Self {
         Self { text: text.to_owned(), number: Cell::parse(text).number() }
     }
 
-    pub(crate) fn is_in(&self, cell: &str) -> bool {
+    /// Whether it is all that a cell holds.
+    pub fn is_in(&self, cell: &str) -> bool {
         cell == self.text || self.number.is_some() && Cell::parse(cell).number() == self.number
     }
 }
@@ -132,7 +135,8 @@ impl Cell {
         }
     }
 
-    pub(crate) fn parse(text: &str) -> Self {
+    /// What the text of a cell is.
+    pub fn parse(text: &str) -> Self {
         let text = text.trim();
         // As word processors and Wikipedia write the sign.
         let negative = text.strip_prefix('\u{2212}').map(|number| format!("-{number}"));
@@ -152,11 +156,7 @@ impl Cell {
 /// It keeps its 64 bits until the mean is subtracted: in 32, times in milliseconds would be equal.
 ///
 /// - `dress`: what the numbers of the column may have
-pub(crate) fn number(
-    column: &str,
-    text: &str,
-    dress: Option<Dress>,
-) -> Result<Option<f64>, CellError> {
+pub fn number(column: &str, text: &str, dress: Option<Dress>) -> Result<Option<f64>, CellError> {
     let name = || column.to_owned();
     match Cell::parse(text) {
         Cell::Missing => Ok(None),
@@ -181,7 +181,7 @@ pub(crate) fn number(
 }
 
 /// The name of the category or class in a cell, `None` where it is missing.
-pub(crate) fn category(text: &str) -> Option<Cow<'_, str>> {
+pub fn category(text: &str) -> Option<Cow<'_, str>> {
     match Cell::parse(text) {
         Cell::Missing => None,
         cell => Some(name(cell, text)),
@@ -192,7 +192,7 @@ pub(crate) fn category(text: &str) -> Option<Cow<'_, str>> {
 ///
 /// Programs write one class as `1`, `01` or `1.0`, sometimes in the training file and the file to
 /// predict differently.
-pub(crate) fn name(cell: Cell, text: &str) -> Cow<'_, str> {
+pub fn name(cell: Cell, text: &str) -> Cow<'_, str> {
     // Beyond these bounds different texts share a float, or the shortest form gets long.
     const EXACT: std::ops::Range<f64> = 1e-6..9_007_199_254_740_992.0;
     match cell {
@@ -203,8 +203,7 @@ pub(crate) fn name(cell: Cell, text: &str) -> Cow<'_, str> {
 }
 
 /// The unit behind a number, as in `75 kg`.
-#[cfg(feature = "sources")]
-pub(crate) fn unit(text: &str) -> Option<&str> {
+pub fn unit(text: &str) -> Option<&str> {
     let text = text.trim();
     let (number, unit) = text.split_at(text.find(char::is_alphabetic)?);
     let is_number = |text: &str| text.trim_end().parse::<f64>().is_ok();
@@ -212,15 +211,13 @@ pub(crate) fn unit(text: &str) -> Option<&str> {
 }
 
 /// Whether a text is a whole number with a leading zero, as many codes are.
-#[cfg(feature = "sources")]
-pub(crate) fn is_padded(text: &str) -> bool {
+pub fn is_padded(text: &str) -> bool {
     let text = text.trim();
     text.len() > 1 && text.starts_with('0') && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Whether a number may be a code: it has a leading zero, or more digits than numbers are read with.
-#[cfg(feature = "sources")]
-pub(crate) fn may_be_code(text: &str) -> bool {
+pub fn may_be_code(text: &str) -> bool {
     /// Digits of the largest whole numbers that are read exactly.
     const EXACT: usize = 15;
     let text = text.trim();
@@ -229,7 +226,7 @@ pub(crate) fn may_be_code(text: &str) -> bool {
 }
 
 /// A cell as an error shows it: on one line, shortened.
-pub(crate) fn quoted(text: &str) -> String {
+pub fn quoted(text: &str) -> String {
     let text = text.trim();
     let mut shown: String =
         text.chars().take(QUOTED).map(|c| if c.is_control() { ' ' } else { c }).collect();
@@ -262,7 +259,6 @@ mod tests {
         check("1e999", Cell::Number(f64::INFINITY));
     }
 
-    #[cfg(feature = "sources")]
     #[test]
     fn numbers_may_have_a_unit() {
         let check = |text, expected| assert_eq!(unit(text), expected, "{text}");
@@ -273,7 +269,6 @@ mod tests {
         }
     }
 
-    #[cfg(feature = "sources")]
     #[test]
     fn codes_have_needless_zeros() {
         for (text, padded) in [("007", true), ("00", true), ("0", false), ("70", false)] {

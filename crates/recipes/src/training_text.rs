@@ -1,0 +1,142 @@
+//! The text of a recipe, the weights that its network begins with, and its run.
+
+use backend::AutodiffBackend;
+use burn::module::Module;
+use data::{
+    DataError, TokenLoader, Vocabulary, refuse_shared,
+    text::{Corpus, Tokens, read_text},
+};
+use inference::{Description, Preprocessing};
+use models::{Architecture, TextLstmConfig};
+use serde::Serialize;
+
+use crate::{
+    Failure, Start,
+    config::{Config, TextData},
+    environment::DataHashes,
+    initial_weights::{Initialised, KeptWeights, TrainedWeights, begin},
+    plan::{FrozenLayers, Outline, Plan},
+    run::Run,
+    text_evaluation::beginning,
+};
+
+/// A text ready for a loop, and what training begins with.
+pub(crate) struct TrainingText<B: AutodiffBackend> {
+    pub(crate) train: TokenLoader<B>,
+    pub(crate) validation: Option<TokenLoader<B::InnerBackend>>,
+    pub(crate) test: Option<TokenLoader<B::InnerBackend>>,
+    pub(crate) vocabulary: Vocabulary,
+    /// What the network continues, to show what it has learnt.
+    pub(crate) prompt: String,
+    /// The weights that the network begins with; none if they are drawn.
+    weights: Option<TrainedWeights>,
+    /// Hashes of the whole text.
+    hashes: DataHashes,
+    /// What the user should know, a sentence each.
+    notes: Vec<String>,
+}
+
+impl<B: AutodiffBackend> TrainingText<B> {
+    /// Reads what the configuration names, with the vocabulary of the weights that the network begins with, if
+    /// there are any.
+    ///
+    /// - `train`, `held_out`: make batches of the tokens to train on, and of others
+    pub(crate) fn open<Model: Initialised>(
+        config: &Config<TextData, Model>,
+        start: &Start<'_>,
+        train: impl FnOnce(Tokens) -> Result<TokenLoader<B>, DataError>,
+        held_out: impl Fn(Tokens) -> Result<TokenLoader<B::InnerBackend>, DataError>,
+    ) -> Result<Self, Failure> {
+        let (corpus, weights) = config.read(start.kept_weights()?)?;
+        start.keep_apart(&corpus.shared)?;
+        let source = Some(corpus.source_fingerprint());
+        let hashes = DataHashes { samples: corpus.fingerprint(), source };
+        let Corpus { vocabulary, notes, .. } = corpus;
+        Ok(Self {
+            prompt: beginning(corpus.validation.as_ref().unwrap_or(&corpus.train), &vocabulary),
+            train: train(corpus.train)?,
+            validation: corpus.validation.map(&held_out).transpose()?,
+            test: corpus.test.map(&held_out).transpose()?,
+            vocabulary,
+            weights,
+            hashes,
+            notes,
+        })
+    }
+
+    /// The description of a network that is trained on this text.
+    pub(crate) fn describe(&self, recipe: &str, architecture: Architecture) -> Description {
+        Description {
+            recipe: recipe.to_owned(),
+            architecture,
+            classes: Vec::new(),
+            preprocessing: Preprocessing::Text(self.vocabulary.clone()),
+        }
+    }
+
+    /// As [`begin`].
+    pub(crate) fn begin<M: Module<B>>(
+        &self,
+        network: M,
+        description: &Description,
+    ) -> Result<M, Failure> {
+        begin(network, self.weights.as_ref(), description)
+    }
+
+    /// Creates the run directory, or reopens it.
+    pub(crate) fn open_run<'a, Model: Serialize>(
+        &self,
+        start: Start<'a>,
+        config: &Config<TextData, Model>,
+    ) -> Result<Run<'a>, Failure> {
+        let mut run = start.open(config, &self.hashes, &self.notes)?;
+        run.begins_with(self.weights.as_ref());
+        Ok(run)
+    }
+}
+
+impl<Model: Initialised> Config<TextData, Model> {
+    /// Reads the text with the vocabulary of the weights that the network begins with, if there are any.
+    ///
+    /// - `kept`: those that the run has kept, if it has
+    fn read(&self, kept: Option<KeptWeights>) -> Result<(Corpus, Option<TrainedWeights>), Failure> {
+        let weights = TrainedWeights::open(self.model.weights(), kept)?;
+        let mut options = self.data.options();
+        options.known =
+            weights.as_ref().map(|weights| weights.vocabulary(&self.data)).transpose()?;
+        let mut corpus = read_text(&options)?;
+        corpus.notes.extend(weights.iter().flat_map(|weights| weights.notes(&[])));
+        Ok((corpus, weights))
+    }
+
+    /// The plan of training a network on this text.
+    ///
+    /// - `network`: the network for a vocabulary
+    /// - `counted`: the samples and the updates of an epoch on such tokens
+    pub(crate) fn plan(
+        &self,
+        network: impl FnOnce(&Model, &Vocabulary) -> TextLstmConfig,
+        counted: impl FnOnce(Tokens) -> Result<[usize; 2], DataError>,
+    ) -> Result<Plan, Failure> {
+        let (corpus, weights) = self.read(None)?;
+        refuse_shared(&corpus.shared)?;
+        let architecture = Architecture::TextLstm(network(&self.model, &corpus.vocabulary));
+        let [samples, steps_per_epoch] = counted(corpus.train)?;
+        if let Some(weights) = &weights {
+            weights.check(&architecture, &[])?;
+        }
+        let outline = Outline {
+            recipe: &self.recipe,
+            architecture,
+            sample: vec![self.data.sequence_length],
+            frozen: FrozenLayers::default(),
+            samples,
+            training: &self.training,
+            trainer: self.trainer(steps_per_epoch),
+            validates: corpus.validation.is_some(),
+            data_bytes: 0, // the text stays on the host
+            notes: corpus.notes,
+        };
+        outline.plan()
+    }
+}
