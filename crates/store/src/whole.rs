@@ -7,6 +7,8 @@ use std::{
     path::{Path, PathBuf},
     process,
     sync::atomic::{AtomicU64, Ordering},
+    thread,
+    time::Duration,
 };
 
 use crate::{StoreError, fault};
@@ -34,7 +36,7 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     let written = fault::point().and_then(|()| create_partial(path)).and_then(|(partial, file)| {
         let written = write_and_sync(&file, bytes)
             .and_then(|()| fault::point())
-            .and_then(|()| fs::rename(&partial, path));
+            .and_then(|()| patiently(|| fs::rename(&partial, path)));
         if written.is_err() {
             // The first error is the one to report; a leftover partial file is harmless.
             let _ = fs::remove_file(&partial);
@@ -95,7 +97,9 @@ fn is_partial_of(entry: &str, name: &str) -> bool {
 ///
 /// Where the system refuses.
 pub fn rename(from: &Path, to: &Path) -> Result<(), StoreError> {
-    fault::point().and_then(|()| fs::rename(from, to)).map_err(StoreError::io("rename", from))?;
+    fault::point()
+        .and_then(|()| patiently(|| fs::rename(from, to)))
+        .map_err(StoreError::io("rename", from))?;
     sync_directory(folder_of(to))
 }
 
@@ -147,7 +151,7 @@ pub fn remove(path: &Path) -> Result<(), StoreError> {
     };
     let removed = metadata.and_then(|metadata| match metadata.is_dir() {
         true => remove_directory(path),
-        false => fs::remove_file(path),
+        false => patiently(|| fs::remove_file(path)),
     });
     removed.map_err(error)?;
     sync_directory(folder_of(path))
@@ -161,9 +165,35 @@ fn remove_directory(path: &Path) -> io::Result<()> {
     if partial.exists() {
         fs::remove_dir_all(&partial)?;
     }
-    fs::rename(path, &partial)?;
+    patiently(|| fs::rename(path, &partial))?;
     fault::point()?;
     fs::remove_dir_all(&partial)
+}
+
+/// Does what Windows refuses as long as another program has the file open, or one in the directory, as virus
+/// scanners have new ones for a moment.
+fn patiently(action: impl FnMut() -> io::Result<()>) -> io::Result<()> {
+    repeated_while(|error| cfg!(windows) && is_open_elsewhere(error), action)
+}
+
+/// Tries again after an error that may pass, for a second and a half in all.
+fn repeated_while(
+    may_pass: impl Fn(&io::Error) -> bool,
+    mut action: impl FnMut() -> io::Result<()>,
+) -> io::Result<()> {
+    for pause in [1, 5, 25, 125, 450, 900].map(Duration::from_millis) {
+        match action() {
+            Err(error) if may_pass(&error) => thread::sleep(pause),
+            done => return done,
+        }
+    }
+    action()
+}
+
+fn is_open_elsewhere(error: &io::Error) -> bool {
+    const ACCESS_DENIED: i32 = 5;
+    const SHARING_VIOLATION: i32 = 32;
+    matches!(error.raw_os_error(), Some(ACCESS_DENIED | SHARING_VIOLATION))
 }
 
 pub(crate) fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
@@ -235,6 +265,23 @@ mod tests {
             faults += 1;
         }
         assert_eq!(faults, 5, "create, write, sync, rename, sync the directory");
+    }
+
+    #[test]
+    fn what_another_program_has_open_is_waited_for() {
+        let tried = |refusals: usize, code: i32| {
+            let mut attempts = 0;
+            let done = repeated_while(is_open_elsewhere, || {
+                attempts += 1;
+                if attempts > refusals { Ok(()) } else { Err(io::Error::from_raw_os_error(code)) }
+            });
+            (attempts, done.is_ok())
+        };
+        assert_eq!(tried(0, 5), (1, true));
+        assert_eq!(tried(3, 5), (4, true));
+        assert_eq!(tried(3, 32), (4, true));
+        assert_eq!(tried(3, 2), (1, false));
+        assert_eq!(tried(usize::MAX, 5), (7, false));
     }
 
     #[test]
