@@ -51,7 +51,8 @@ pub fn main() -> process::ExitCode {
         Ok(group) => group,
         Err(error) => return fail(&Failure::from(error), &Group::alone()),
     };
-    let arguments = match Arguments::try_parse() {
+    // A shell of Windows leaves `runs/*` to the program.
+    let arguments = match Arguments::try_parse_from(wild::args_os()) {
         Ok(arguments) => arguments,
         Err(error) if !error.use_stderr() => {
             // Help and version, which clap colours on a terminal only.
