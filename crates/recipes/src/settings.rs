@@ -169,7 +169,8 @@ pub(crate) fn another_run<'a>(
     run: &Path,
     changed: impl IntoIterator<Item = (&'a str, &'a Value)>,
 ) -> String {
-    let changed = changed.into_iter().map(|(key, value)| set(&format!("{key}={}", given(value))));
+    let setting = |(key, value)| set(&format!("{}={}", in_single_quotes(key), given(value)));
+    let changed = changed.into_iter().map(setting);
     command("train", &run.join(CONFIG)) + &changed.collect::<String>()
 }
 
@@ -283,9 +284,15 @@ pub(crate) fn same(a: &Value, b: &Value) -> bool {
 fn given(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
-        Value::String(text) if DeValue::parse(text).is_ok() => value.to_string(),
-        value => shown(value),
+        Value::String(text) if DeValue::parse(text).is_err() => text.clone(),
+        value => in_single_quotes(&value.to_string()),
     }
+}
+
+/// A key or a value with TOML's other quotes, if they can hold it: between double quotes every shell leaves
+/// these alone.
+fn in_single_quotes(toml: &str) -> String {
+    if toml.contains(['\'', '\\']) { toml.to_owned() } else { toml.replace('"', "'") }
 }
 
 /// A value as written in a file; empty for the empty string, which unsets a key.
@@ -368,7 +375,7 @@ mod tests {
             let summary = example(&json!({"status": status, "epochs": epochs, "steps": steps}));
             longer(&run, &leaves(&settings(5, max_steps, 0.1)), &summary)
         };
-        let anew = format!("recipes train {shown}/config.toml --set training.epochs=10");
+        let anew = command("train", &run.join(CONFIG)) + " --set training.epochs=10";
         assert_eq!(told(json!(""), "finished", 5, 50), anew);
         fs::create_dir_all(run.join("checkpoints/step-50")).unwrap();
         let check = |max_steps: Value, status: &str, epochs: u64, steps: u64, expected: &str| {
@@ -396,14 +403,12 @@ mod tests {
         let failure =
             refuse_changes(Path::new("a run"), &json!({"a": 1}), &json!({"a": 2})).unwrap_err();
         let help = failure.problems[0].help.clone().unwrap();
-        assert!(
-            help.ends_with("another run: recipes train 'a run/config.toml' --set a=2"),
-            "{help}"
-        );
+        let anew = command("train", &Path::new("a run").join(CONFIG)) + " --set a=2";
+        assert!(help.ends_with(&format!("another run: {anew}")), "{help}");
         let column = |kind: &str| json!({"data": {"columns": {"zip code": kind}}});
         let failure =
             refuse_changes(Path::new("a"), &column("drop"), &column("numeric")).unwrap_err();
-        let told = "--set 'data.columns.\"zip code\"=numeric'";
+        let told = "--set \"data.columns.'zip code'=numeric\"";
         assert!(failure.problems[0].help.as_ref().unwrap().ends_with(told), "{failure:?}");
         let target = |target: Value| json!({"data": {"target": target}});
         let failure =
@@ -413,7 +418,7 @@ mod tests {
             problem.message.ends_with("`data.target` was not set and is \"2024\""),
             "{failure:?}"
         );
-        let told = "--set 'data.target=\"2024\"'"; // without quotes a column's index
+        let told = "--set \"data.target='2024'\""; // without quotes a column's index
         assert!(problem.help.as_ref().unwrap().ends_with(told), "{failure:?}");
         for name in may_change().into_iter().chain([format!("`{WEIGHTS}`")]) {
             // With a value, where it stands in an example.
@@ -431,8 +436,8 @@ mod tests {
     fn other_data_are_named_where_they_are_and_where_none_are_left() {
         let paths = |path: &str, test: &str| json!({"data": {"path": path, "test_path": test}});
         let check = |now: Value, expected: &str| {
-            let command = on_other_data(Path::new("a"), &paths("x.csv", "y.csv"), &now);
-            assert_eq!(command, format!("recipes train a/config.toml{expected}"));
+            let told = on_other_data(Path::new("a"), &paths("x.csv", "y.csv"), &now);
+            assert_eq!(told, command("train", &Path::new("a").join(CONFIG)) + expected);
         };
         check(paths("x.csv", "y.csv"), "");
         check(paths("z.csv", "y.csv"), " --set data.path=z.csv");

@@ -11,10 +11,13 @@ fn quoted_on_unix(word: &str) -> String {
     if is_plain(word, "_-./:=,@%+") {
         return word.to_owned();
     }
+    if word.contains('\'') && !word.contains(['"', '$', '`', '\\', '!']) {
+        return format!("\"{word}\"");
+    }
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// As both `cmd` and PowerShell read it.
+/// As both `cmd` and PowerShell read it; a double quote within only as `cmd` does, since no form suits both.
 fn quoted_on_windows(word: &str) -> String {
     if is_plain(word, r"_-./\:=+") {
         return word.to_owned();
@@ -55,6 +58,7 @@ mod tests {
         assert_eq!(quoted_on_unix("data.path=runs/für-1.csv"), "data.path=runs/für-1.csv");
         assert_eq!(quoted_on_unix("my runs/a"), "'my runs/a'");
         assert_eq!(quoted_on_unix("it's $HOME"), r"'it'\''s $HOME'");
+        assert_eq!(quoted_on_unix("target='2024'"), r#""target='2024'""#);
         assert_eq!(quoted_on_unix("~/a"), "'~/a'");
         assert_eq!(quoted_on_unix(""), "''");
         assert_eq!(quoted_path(Path::new("-x")), "./-x");
@@ -62,6 +66,7 @@ mod tests {
         assert_eq!(quoted_on_windows(r"my runs\a"), r#""my runs\a""#);
         assert_eq!(quoted_on_windows(r"my runs\"), r#""my runs\\""#);
         assert_eq!(quoted_on_windows("a,b"), r#""a,b""#);
+        assert_eq!(quoted_on_windows("target='2024'"), r#""target='2024'""#);
         assert_eq!(quoted_on_windows(""), r#""""#);
     }
 }

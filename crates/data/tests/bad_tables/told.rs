@@ -94,7 +94,7 @@ fn a_column_that_is_called_as_an_index_is_named() {
     let set =
         |target: TargetColumn| move |_: &Path, options: &mut CsvOptions| options.target = target;
     let error = "`a.csv` has 3 columns, none of index 2021";
-    let help = "`--set 'data.target=\"2021\"'`";
+    let help = "`--set \"data.target='2021'\"`";
     check(&[("a.csv", text.as_bytes())], set(TargetColumn::Index(2021)), error, help);
     let (_folder, result) =
         read(&[("a.csv", text.as_bytes())], set(TargetColumn::Name("2021".into())));

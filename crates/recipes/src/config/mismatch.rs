@@ -151,7 +151,7 @@ pub(super) fn must_be(key: &str, expected: &str, node: Option<&Node>, usual: &Ta
         (node.map(|node| &node.value), key.strip_prefix("data.columns."))
         && let Some((rest, kind)) = first_leaf(inner)
     {
-        let example = format!("--set 'data.columns.\"{column}.{rest}\"={kind}'");
+        let example = format!("--set \"data.columns.'{column}.{rest}'={kind}\"");
         return problem.with_help(format!("put a name that contains a dot in quotes: {example}"));
     }
     // As other programs take lists.

@@ -80,8 +80,8 @@ impl CsvError {
                 "add the column, or use the file with `recipes predict`".into()
             }
             Self::TargetIndex { index, is_name: true, .. } => format!(
-                "if a column is called so, quote its name: `--set 'data.target=\"{index}\"'`, or \
-                 `--target '\"{index}\"'` to inspect it"
+                "if a column is called so, quote its name: `--set \"data.target='{index}'\"`, or \
+                 `--target \"'{index}'\"` to inspect it"
             ),
             Self::TargetIndex { columns: 1, .. } => {
                 format!("only one column is found; {DELIMITERS}")
@@ -172,12 +172,16 @@ fn column_key(column: &str) -> String {
     format!("data.columns.{}", toml_key(column))
 }
 
-/// How to say what a column is, to be pasted into a shell.
+/// How to say what a column is, to be pasted into a shell: with TOML's single quotes between double ones, which
+/// every shell reads alike, unless the name has what some shell would change.
 pub(crate) fn column_setting(column: &str, kind: &str) -> String {
     let key = column_key(column);
-    match key.contains('"') {
+    if !key.contains('"') {
+        return format!("--set {key}={kind}");
+    }
+    match key.contains(['\'', '\\', '$', '`', '!', '%']) {
         true => format!("--set '{}={kind}'", key.replace('\'', r"'\''")),
-        false => format!("--set {key}={kind}"),
+        false => format!("--set \"{}={kind}\"", key.replace('"', "'")),
     }
 }
 
@@ -197,8 +201,9 @@ mod tests {
     fn the_setting_of_a_column_can_be_pasted() {
         let check = |column, expected: &str| assert_eq!(column_setting(column, "drop"), expected);
         check("zip_code-2", "--set data.columns.zip_code-2=drop");
-        check("zip code", r#"--set 'data.columns."zip code"=drop'"#);
-        check("", r#"--set 'data.columns.""=drop'"#);
+        check("zip code", r#"--set "data.columns.'zip code'=drop""#);
+        check("", r#"--set "data.columns.''=drop""#);
+        check("$", r#"--set 'data.columns."$"=drop'"#);
         check("o'clock", r#"--set 'data.columns."o'\''clock"=drop'"#);
         check(r#"a"b"#, r#"--set 'data.columns."a\"b"=drop'"#);
     }

@@ -248,8 +248,8 @@ fn inspect_table(arguments: &InspectArguments) -> Result<Inspection, Failure> {
 /// The value of `--target`.
 fn target_column(given: &str) -> TargetColumn {
     given.parse().map(TargetColumn::Index).unwrap_or_else(|_| {
-        let quoted = given.strip_prefix('"').and_then(|given| given.strip_suffix('"'));
-        TargetColumn::Name(quoted.unwrap_or(given).to_owned())
+        let between = |quote| given.strip_prefix(quote)?.strip_suffix(quote);
+        TargetColumn::Name(between('"').or_else(|| between('\'')).unwrap_or(given).to_owned())
     })
 }
 

@@ -176,7 +176,7 @@ fn an_unknown_choice_names_the_nearest_and_all() {
             "help: did you mean `\"drop\"`?",
             "`data.columns.petal` must be `\"numeric\"`, `\"categorical\"`, `\"text\"` or `\"drop\"`, found a \
              table, in --set data.columns.petal.length.cm=numeric",
-            "help: put a name that contains a dot in quotes: --set 'data.columns.\"petal.length.cm\"=numeric'",
+            "help: put a name that contains a dot in quotes: --set \"data.columns.'petal.length.cm'=numeric\"",
             "`output.model` must be `\"final\"` or `\"best\"`, found `5`, in --set output.model=5",
             "help: the recipe has `output.model = \"final\"`",
         ],
