@@ -149,6 +149,8 @@ impl DataError {
         let path = path.to_owned();
         match reason.kind() {
             io::ErrorKind::NotFound => Self::NotFound { path },
+            // As Windows says.
+            io::ErrorKind::PermissionDenied if path.is_dir() => Self::Directory { path },
             io::ErrorKind::PermissionDenied => Self::Permission { path },
             io::ErrorKind::IsADirectory => Self::Directory { path },
             _ => Self::Read { path, reason },
@@ -166,13 +168,23 @@ mod tests {
 
     #[test]
     fn errors_of_the_system_are_told_apart() {
+        let told = |path: &Path, kind: io::ErrorKind| DataError::io(path, kind.into()).to_string();
         let check = |kind: io::ErrorKind, expected: &str| {
-            let error = DataError::io(Path::new("a.csv"), kind.into());
-            assert_eq!(error.to_string(), expected);
+            assert_eq!(told(Path::new("a.csv"), kind), expected);
         };
         check(io::ErrorKind::NotFound, "`a.csv` does not exist");
         check(io::ErrorKind::PermissionDenied, "no permission to read `a.csv`");
         check(io::ErrorKind::IsADirectory, "`a.csv` is a directory, a file is expected");
+        let folder = tempfile::tempdir().unwrap();
+        let error = told(folder.path(), io::ErrorKind::PermissionDenied);
+        assert!(error.ends_with("is a directory, a file is expected"), "{error}");
+    }
+
+    #[test]
+    fn a_path_of_windows_that_was_read_with_escapes_is_told() {
+        let help = |path: &str| DataError::NotFound { path: path.into() }.help().unwrap();
+        assert!(help("C:\new\table.csv").contains("in single quotes"));
+        assert!(help("new/table.csv").contains("check the path"));
     }
 
     /// Whoever prints an error with its sources, as `anyhow` does, tells each once.

@@ -10,7 +10,7 @@ pub(crate) fn temporary_folder() -> Result<TempDir, Failure> {
         Failure::new(
             ExitCode::Unexpected,
             format!("a temporary folder cannot be created: {error}"),
-            "set the environment variable TMPDIR to a writable folder",
+            "set the environment variable TMPDIR, on Windows TMP, to a writable folder",
         )
     })
 }

@@ -31,6 +31,11 @@ impl DataError {
             Self::NotFound { path } if is_address(path) => {
                 "download it, and name the file: `curl -LO ADDRESS`, for example".into()
             }
+            Self::NotFound { path } | Self::Read { path, .. } if has_escapes(path) => {
+                "in a file of settings `\\n`, `\\t` and the like are other characters: put a path in single \
+                 quotes, as in 'C:\\table.csv'"
+                    .into()
+            }
             Self::NotFound { .. } => {
                 "check the path; a relative one starts at the current directory".into()
             }
@@ -124,6 +129,11 @@ fn shared_help(shared: &Shared) -> String {
 fn is_address(path: &Path) -> bool {
     let schemes = ["http:", "https:", "ftp:", "s3:", "gs:"];
     path.to_str().is_some_and(|path| schemes.iter().any(|scheme| path.starts_with(scheme)))
+}
+
+/// Whether a path is one of Windows whose backslashes were read as TOML's escapes: `C:\new\table.csv`.
+fn has_escapes(path: &Path) -> bool {
+    path.to_string_lossy().contains(char::is_control)
 }
 
 /// Whether there are NumPy's arrays in a folder.

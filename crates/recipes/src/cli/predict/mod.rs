@@ -305,6 +305,10 @@ fn open(input: &Path) -> Result<(String, Box<dyn Read>), Failure> {
     if input == Path::new(STANDARD_INPUT) {
         return Ok((name(input), Box::new(stdin())));
     }
+    // Windows refuses to open it, and does not say why.
+    if input.is_dir() {
+        return Err(DataError::Directory { path: input.to_owned() }.into());
+    }
     match File::open(input) {
         Ok(file) => Ok((name(input), Box::new(file))),
         Err(error) => {
