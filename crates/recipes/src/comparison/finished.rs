@@ -121,7 +121,16 @@ fn from_here(record: &Record, path: &str) -> PathBuf {
     let here = env::current_dir().and_then(fs::canonicalize).unwrap_or_default();
     match whole.strip_prefix(here) {
         Ok(below) if below != Path::new("") => below.to_owned(),
-        _ => whole,
+        _ => usual(whole),
+    }
+}
+
+/// A path as it is usually written: `C:\data` for `\\?\C:\data`, as Windows tells where a file is.
+fn usual(path: PathBuf) -> PathBuf {
+    let plain = path.to_str().and_then(|path| path.strip_prefix(r"\\?\"));
+    match plain {
+        Some(plain) if plain.as_bytes().get(1) == Some(&b':') => plain.into(),
+        _ => path,
     }
 }
 
@@ -193,6 +202,15 @@ mod tests {
             Finished::of(record, summary)
         };
         Runs { finished: [0, 1].map(run).into(), notes: Vec::new() }.compare()
+    }
+
+    #[test]
+    fn a_path_of_windows_is_written_as_usual() {
+        let check =
+            |path: &str, expected: &str| assert_eq!(usual(path.into()), Path::new(expected));
+        check(r"\\?\C:\data\a.csv", r"C:\data\a.csv");
+        check(r"\\?\UNC\host\a.csv", r"\\?\UNC\host\a.csv");
+        check("/data/a.csv", "/data/a.csv");
     }
 
     #[test]
