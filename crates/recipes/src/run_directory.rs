@@ -69,7 +69,7 @@ pub(crate) struct RunDirectory {
     path: PathBuf,
     created: Vec<PathBuf>, // by this process, the innermost first; none where it was found empty
     initial: Option<TensorFile>,
-    _lock: FileLock,
+    lock: Option<FileLock>, // until it is dropped
     config: Resolved,
     environment: Environment,
     began: Instant,              // the process
@@ -121,7 +121,7 @@ impl RunDirectory {
         began: Instant,
     ) -> Result<Self, Failure> {
         Ok(Self {
-            _lock: lock(&path)?,
+            lock: Some(lock(&path)?),
             path,
             created: Vec::new(),
             initial: None,
@@ -266,6 +266,8 @@ impl Drop for RunDirectory {
         }
         // Still held, so no other process writes here.
         let _ = fs::remove_file(self.path.join(LOCK));
+        // Some file systems of Windows keep an open file in its folder until it is closed.
+        drop(self.lock.take());
         remove_empty(&self.created);
     }
 }
