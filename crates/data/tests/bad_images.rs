@@ -205,7 +205,8 @@ fn folders_that_cannot_be_learnt_from_are_refused() {
         let root = folder(files);
         fs::create_dir_all(root.path().join(folder_below)).unwrap();
         let error = open_error(root.path());
-        assert_eq!(error.to_string().replace(root.path().to_str().unwrap(), "ROOT"), expected);
+        let told = error.to_string().replace(root.path().to_str().unwrap(), "ROOT");
+        assert_eq!(told.replace('\\', "/"), expected);
         assert!(error.help().is_some(), "{error}");
     };
     check(&[], "", "`ROOT` has no class folders");
@@ -243,7 +244,7 @@ fn a_file_that_vanishes_is_named() {
     let root = folder(&["a/1.png", "b/1.png"]);
     let open = || open_image_folder(&ImageFolderOptions::new(root.path(), [8, 8])).unwrap().train;
     let (listed, listed_too) = (open(), open());
-    let path = root.path().join("b/1.png");
+    let path = root.path().join("b").join("1.png");
     fs::remove_file(&path).unwrap();
     let start = format!("`{}` cannot be read: ", path.display());
     let error = listed.read(1, &mut vec![0; SHAPE.bytes()]).unwrap_err();

@@ -226,6 +226,7 @@ mod tests {
                 .to_vec()
         };
         assert_eq!(read(&path), [(0, vec![]), (3, values(0.0)), (5, values(3.0))]);
+        drop(scalars);
 
         // A run without curves gets some when it resumes, and one whose curves were removed.
         for length in [0, 100] {

@@ -243,8 +243,10 @@ mod tests {
             }
         }
         let name = |path: PathBuf| path.strip_prefix(root.path()).unwrap().display().to_string();
-        let splits = find_splits(root.path(), FileKind::Image)
-            .map_err(|error| error.to_string().replace(root.path().to_str().unwrap(), "ROOT"))?;
+        let told = |error: ClassFolderError| {
+            error.to_string().replace(root.path().to_str().unwrap(), "ROOT").replace('\\', "/")
+        };
+        let splits = find_splits(root.path(), FileKind::Image).map_err(told)?;
         Ok([Some(splits.train), splits.validation, splits.test].map(|path| path.map(name)))
     }
 

@@ -99,7 +99,8 @@ mod tests {
         let (images, _) = listed.load(&mut silent).unwrap();
         let (trained, held_out) = (0..pictures.len() - 2, pictures.len() - 2..pictures.len());
         let [trained, held_out] = [trained, held_out].map(Vec::from_iter);
-        let shown = |note: String| note.replace(&format!("{}/", folder.path().display()), "");
+        let root = format!("{}/", folder.path().display()).replace('\\', "/");
+        let shown = |note: String| note.replace('\\', "/").replace(&root, "");
         let parts = Parts { train: trained, validation: Some(held_out), test: None };
         let copies = images.notes_on_copies(&parts).pop();
         [images.note_on_labels(), copies, images.note_on_repeats()].map(|note| note.map(shown))

@@ -79,9 +79,9 @@ mod tests {
             let options = TextOptions { path, fractions, ..TextOptions::default() };
             note_on_known_text(&at(given), &options)
         };
+        let root = format!("{}/", folder.path().display()).replace('\\', "/");
         let check = |given: &str, validation: f64, what: &str| {
-            let note = known(given, validation).unwrap();
-            let note = note.replace(&format!("{}/", folder.path().display()), "");
+            let note = known(given, validation).unwrap().replace('\\', "/").replace(&root, "");
             assert_eq!(note.split(" part of `own`, on which").next(), Some(what));
         };
         check("own/a.txt", 0.1, "`own/a.txt` is");

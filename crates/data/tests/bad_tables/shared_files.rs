@@ -1,5 +1,7 @@
 //! Files that are in two splits.
 
+use std::path::MAIN_SEPARATOR;
+
 use data::refuse_shared;
 
 use super::*;
@@ -15,7 +17,10 @@ fn check_refused(
     let splits = result.expect("the files can be read");
     let note = splits.shared[0].note();
     assert_eq!(splits.notes[0], note);
-    assert_eq!(note.replace(&format!("{}/", folder.path().display()), "").find(error), Some(0));
+    assert_eq!(
+        note.replace(&format!("{}{MAIN_SEPARATOR}", folder.path().display()), "").find(error),
+        Some(0)
+    );
     refused(folder.path(), refuse_shared(&splits.shared), error, help);
 }
 

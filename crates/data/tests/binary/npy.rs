@@ -1,6 +1,10 @@
 //! The NPY source: arrays as NumPy saves them, the same table as CSV, and what is no array.
 
-use std::{fmt::Write, fs, path::Path};
+use std::{
+    fmt::Write,
+    fs,
+    path::{MAIN_SEPARATOR, Path},
+};
 
 use data::{
     ColumnKind, DataError, Fractions, TableSplits, TargetKind, Targets, Task,
@@ -65,7 +69,8 @@ fn a_copy_of_the_samples_is_no_other_split() {
     let folder = folder(&files);
     let shared = read(folder.path()).unwrap().shared;
     let error = refuse_shared(&shared).unwrap_err();
-    let told = error.to_string().replace(&format!("{}/", folder.path().display()), "");
+    let told =
+        error.to_string().replace(&format!("{}{MAIN_SEPARATOR}", folder.path().display()), "");
     let expected = "`test_features.npy`, read for the test split, is a copy of `features.npy`, \
                     read for the training split";
     assert_eq!(told, expected);

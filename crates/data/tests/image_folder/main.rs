@@ -6,7 +6,7 @@ mod cache;
 use std::{
     fs,
     ops::ControlFlow,
-    path::{MAIN_SEPARATOR, Path, PathBuf},
+    path::{MAIN_SEPARATOR, MAIN_SEPARATOR_STR, Path, PathBuf},
     sync::Arc,
 };
 
@@ -31,6 +31,11 @@ fn folder(images: &[(&str, u8)]) -> TempDir {
         RgbImage::from_pixel(20, 10, Rgb([*brightness; 3])).save(path).unwrap();
     }
     folder
+}
+
+/// What is in a folder, by a path as the system writes it.
+fn within(folder: &TempDir, path: &str) -> PathBuf {
+    folder.path().join(path.replace('/', MAIN_SEPARATOR_STR))
 }
 
 fn options(path: &Path) -> ImageFolderOptions {
@@ -71,7 +76,7 @@ fn classes_and_files_are_sorted_and_others_are_passed_over() {
     let splits = open(root.path());
     assert_eq!(splits.train.classes(), ["10", "2"], "sorted as text");
     assert_eq!(splits.train.labels(), [0, 0, 1, 1]);
-    let path = |file: &str| root.path().join(file).display().to_string();
+    let path = |file: &str| within(&root, file).display().to_string();
     let expected = [
         format!("2 files, such as `{}`: only files named as images are read", path("2/Thumbs.db")),
         format!("`{}`: images are read from class folders only", path("loose.png")),
@@ -174,7 +179,7 @@ fn the_first_bad_image_of_the_listing_is_the_error() {
     for index in 1..200 {
         fs::write(root.path().join(format!("b/{index:03}.png")), "text").unwrap();
     }
-    let expected = format!("`{}` is not an image", root.path().join("b/001.png").display());
+    let expected = format!("`{}` is not an image", within(&root, "b/001.png").display());
     for _ in 0..20 {
         let folder = open(root.path()).train;
         assert_eq!(folder.load(&mut silent).unwrap_err().to_string(), expected);
@@ -189,7 +194,7 @@ fn a_class_without_a_good_image_is_an_error() {
     fs::write(root.path().join("b/4.png"), "GIF89a").unwrap();
     let options = ImageFolderOptions { on_bad_image: OnBadImage::Skip, ..options(root.path()) };
     let error = open_image_folder(&options).unwrap().train.load(&mut silent).unwrap_err();
-    let (class, file) = (root.path().join("b"), root.path().join("b/4.png"));
+    let (class, file) = (within(&root, "b"), within(&root, "b/4.png"));
     let expected = format!(
         "no image of `{}` can be read; `{}` is an image of the format `gif`, which is not read",
         class.display(),
@@ -203,7 +208,7 @@ fn images_are_known_by_their_files() {
     let root = folder_with_bad_images();
     let options = ImageFolderOptions { on_bad_image: OnBadImage::Skip, ..options(root.path()) };
     let folder = open_image_folder(&options).unwrap().train;
-    let file = |name: &str| Some(root.path().join(name).display().to_string());
+    let file = |name: &str| Some(within(&root, name).display().to_string());
     assert_eq!(folder.name(1), file("a/2.jpg"));
     let (prepared, _) = folder.prepare(&mut silent).unwrap();
     assert_eq!(prepared.name(1), file("a/3.png"));
@@ -294,7 +299,7 @@ fn images_of_two_splits_are_found_by_their_content() {
     let others = [("val/a/3.png", 3), ("val/b/4.png", 2), ("val/b/5.png", 5), ("test/a/6.png", 6)];
     let root = folder(&[&train[..], &others].concat());
     let [found] = &shared(root.path())[..] else { panic!("one pair of splits") };
-    let told = found.to_string();
+    let told = found.to_string().replace(MAIN_SEPARATOR, "/");
     assert!(
         told.starts_with("1 of the 3 files read for the validation split are the same as files ")
     );
@@ -321,7 +326,7 @@ fn empty_class_folders_are_left_out_where_what_is_bad_is_skipped() {
     let validation = splits.validation.unwrap();
     assert_eq!(splits.train.classes(), ["a", "c"]);
     assert_eq!((splits.train.labels(), validation.labels()), (&[0, 1][..], &[1][..]));
-    let empty = root.path().join("train/b");
+    let empty = within(&root, "train/b");
     let note = format!("the class folder `{}` has no images; left out", empty.display());
     assert_eq!(splits.train.notes(), [note]);
 }
@@ -336,7 +341,7 @@ fn too_few_classes_are_told_with_the_folders_that_were_left_out() {
         let options = ImageFolderOptions { on_bad_image: OnBadImage::Skip, ..options(root.path()) };
         let found = open_image_folder(&options).err().unwrap();
         let inside = format!("{}{MAIN_SEPARATOR}", root.path().display());
-        assert_eq!(found.to_string().replace(&inside, ""), error);
+        assert_eq!(found.to_string().replace(&inside, "").replace(MAIN_SEPARATOR, "/"), error);
         assert!(found.help().unwrap().contains(help), "{:?}", found.help());
     };
     let too_few = "too few other folders have any";

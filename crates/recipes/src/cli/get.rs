@@ -69,8 +69,8 @@ mod tests {
             settings: vec!["data.source=idx".into(), "data.path=my data/mnist".into()],
             recipe: "cnn",
         };
-        let expected = "my data/mnist\n\
-            recipes train cnn --set data.source=idx --set 'data.path=my data/mnist'\n";
-        assert_eq!(describe(&got), expected);
+        let path = set("data.path=my data/mnist");
+        let command = format!("recipes train cnn --set data.source=idx{path}");
+        assert_eq!(describe(&got), format!("my data/mnist\n{command}\n"));
     }
 }

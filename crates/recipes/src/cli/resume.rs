@@ -222,8 +222,9 @@ mod tests {
             failure.problems[0].help.clone().unwrap()
         };
         let lower = "lower `training.batch_size`";
-        let another = "recipes train runs/a/config.toml --set KEY=VALUE";
-        assert!(help(ExitCode::Device, lower).ends_with(another));
+        let again = command("train", &Path::new("runs/a").join("config.toml"));
+        let another = format!("{again} --set KEY=VALUE");
+        assert!(help(ExitCode::Device, lower).ends_with(&another));
         assert_eq!(help(ExitCode::Usage, lower), lower);
         assert_eq!(help(ExitCode::Device, "install the driver"), "install the driver");
     }

@@ -373,8 +373,9 @@ mod tests {
         let told = |seconds_training, held_out| {
             describe(&summary_of(seconds_training, held_out), Path::new("my runs/a"), false)
         };
-        let command = "to add them to the report: recipes report 'my runs/a'\n";
-        assert!(told(50.0, true).ends_with(command), "{}", told(50.0, true));
+        let command = command("report", Path::new("my runs/a"));
+        let added = format!("to add them to the report: {command}\n");
+        assert!(told(50.0, true).ends_with(&added), "{}", told(50.0, true));
         assert!(!told(99.0, true).contains("recipes report"));
         assert!(!told(50.0, false).contains("recipes report"));
 

@@ -98,12 +98,12 @@ pub(super) fn still_falls(record: &Record, summary: &Summary) -> Option<String> 
 
 #[cfg(test)]
 pub(super) mod tests {
-    use std::fs;
+    use std::{fs, path::Path};
 
     use serde_json::json;
 
     use super::*;
-    use crate::summary::example;
+    use crate::{shell::command, summary::example};
 
     /// A run with these training and validation losses, an epoch each.
     ///
@@ -183,7 +183,8 @@ pub(super) mod tests {
         let mut run = run_of(&[(0.5, 0.4), (0.3, 0.2), (0.1, 0.15)], &json!({}));
         let told = |run: &Record| still_falls(run, run.summary.as_ref().unwrap()).unwrap();
         let told_of = "The validation loss was still falling; to train longer: ";
-        let anew = format!("{told_of}`recipes train runs/a/config.toml --set training.epochs=6`.");
+        let config = Path::new("runs/a").join("config.toml");
+        let anew = format!("{told_of}`{} --set training.epochs=6`.", command("train", &config));
         assert_eq!(told(&run), anew);
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir_all(folder.path().join("checkpoints/step-3")).unwrap();

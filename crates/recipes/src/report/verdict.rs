@@ -237,6 +237,8 @@ fn best(record: &Record, summary: &Summary) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use serde_json::json;
 
     use super::*;
@@ -400,9 +402,12 @@ mod tests {
             sentence(&run, None),
             "cnn diverged: at step 47 of 2,300 a loss, a gradient or a value of the model was not finite."
         );
-        let lower = "What to do: lower `optimizer.learning_rate`, which was 0.5, or set \
-                     `training.clip_norm`, and look for extreme values in the data; for instance: \
-                     `recipes train runs/a/config.toml --set optimizer.learning_rate=0.003`.";
+        let lower = format!(
+            "What to do: lower `optimizer.learning_rate`, which was 0.5, or set `training.clip_norm`, \
+             and look for extreme values in the data; for instance: \
+             `{} --set optimizer.learning_rate=0.003`.",
+            command("train", &Path::new("runs/a").join("config.toml"))
+        );
         assert_eq!(notes(&run), [lower]);
         run.settings.insert("training.clip_norm".to_owned(), json!(1));
         let lower = "lower `optimizer.learning_rate`, which was 0.5, or `training.clip_norm`, which \

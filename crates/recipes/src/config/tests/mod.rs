@@ -2,6 +2,8 @@
 
 mod mistakes;
 
+use std::fs;
+
 use ::training::OptimizerKind;
 use data::csv_table::{ColumnOverride, TargetColumn};
 use serde::{Deserialize, Serialize};
@@ -253,14 +255,14 @@ fn a_file_names_its_recipe() {
     check(
         SettingsLayer::file("absent.toml".as_ref()),
         &[
-            "cannot read absent.toml: No such file or directory (os error 2)",
+            &format!("cannot read absent.toml: {}", fs::read("absent.toml").unwrap_err()),
             "help: `recipes copy mlp absent.toml` writes a file to start from",
         ],
     );
     check(
         SettingsLayer::file("data/absent.csv".as_ref()),
         &[
-            "cannot read data/absent.csv: No such file or directory (os error 2)",
+            &format!("cannot read data/absent.csv: {}", fs::read("data/absent.csv").unwrap_err()),
             "help: name a recipe, or a file of settings; data to train on are named by `--set data.path=PATH`",
         ],
     );
@@ -270,10 +272,10 @@ fn a_file_names_its_recipe() {
 fn files_are_read_and_unreadable_ones_reported() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("mine.toml");
-    std::fs::write(&path, "training.epochs = 3").unwrap();
+    fs::write(&path, "training.epochs = 3").unwrap();
     assert_eq!(resolved(vec![SettingsLayer::file(&path)]).training.epochs, 3);
 
-    std::fs::write(&path, b"training.epochs = \xff").unwrap();
+    fs::write(&path, b"training.epochs = \xff").unwrap();
     let unreadable = [
         (path.as_path(), "settings are TOML: text in UTF-8"),
         (directory.path(), "name a file that may be read"),
