@@ -10,8 +10,7 @@ use std::{
 use data::{
     DataError, ImageShape, ImageSource, Resize,
     image_folder::{
-        BadImage, ImageFolderOptions, decode_image, image_files_in, image_size, open_image_folder,
-        read_image,
+        BadImage, ImageFolderOptions, decode_image, image_size, open_image_folder, read_image,
     },
     silent,
 };
@@ -257,6 +256,8 @@ fn a_file_that_vanishes_is_named() {
 #[cfg(unix)]
 mod unix {
     use std::{ffi::OsStr, os::unix};
+
+    use data::image_folder::image_files_in;
 
     use super::*;
 
