@@ -4,10 +4,14 @@
 //! instruction set and picks what the processor has. Tests run the same kernels at every level,
 //! among them 16 lanes made of arrays, so that the algorithm for AVX-512 is tested without it.
 
+#[cfg(target_arch = "aarch64")]
+mod neon;
+#[cfg(any(test, not(target_arch = "aarch64")))]
 mod portable;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
+#[cfg(any(test, not(target_arch = "aarch64")))]
 use portable::Lanes;
 
 /// A kernel over vectors of any width. Its `run` and all that it calls with a [`Vector`] must be
@@ -29,7 +33,10 @@ enum Set {
     Avx512,
     #[cfg(target_arch = "x86_64")]
     Avx2,
+    #[cfg(target_arch = "aarch64")]
+    Neon,
     /// Eight lanes in an array.
+    #[cfg(any(test, not(target_arch = "aarch64")))]
     Portable,
     /// Sixteen lanes in an array, in the place of AVX-512.
     #[cfg(test)]
@@ -49,14 +56,19 @@ impl Level {
                 return Self(Set::Avx2);
             }
         }
+        #[cfg(target_arch = "aarch64")]
+        return Self(Set::Neon);
+        #[cfg(not(target_arch = "aarch64"))]
         Self(Set::Portable)
     }
 
     /// Every level that this processor can run.
     #[cfg(test)]
     pub(super) fn all() -> Vec<Self> {
-        #[allow(unused_mut)] // by others than x86
+        #[allow(unused_mut)] // by others than x86 and ARM
         let mut levels = vec![Self(Set::Portable), Self(Set::Wide)];
+        #[cfg(target_arch = "aarch64")]
+        levels.push(Self(Set::Neon));
         #[cfg(target_arch = "x86_64")]
         {
             if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
@@ -76,6 +88,9 @@ impl Level {
             Set::Avx512 => 16,
             #[cfg(target_arch = "x86_64")]
             Set::Avx2 => 8,
+            #[cfg(target_arch = "aarch64")]
+            Set::Neon => 8,
+            #[cfg(any(test, not(target_arch = "aarch64")))]
             Set::Portable => 8,
             #[cfg(test)]
             Set::Wide => 16,
@@ -91,6 +106,9 @@ impl Level {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: as above.
             Set::Avx2 => unsafe { x86::run_avx2(kernel) },
+            #[cfg(target_arch = "aarch64")]
+            Set::Neon => kernel.run::<neon::F32x8>(),
+            #[cfg(any(test, not(target_arch = "aarch64")))]
             Set::Portable => kernel.run::<Lanes<8>>(),
             #[cfg(test)]
             Set::Wide => kernel.run::<Lanes<16>>(),
