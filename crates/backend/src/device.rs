@@ -180,7 +180,7 @@ pub fn threads() -> usize {
 }
 
 /// Prepares a program that trains on the CPU and allocates with mimalloc; to be called once, first of
-/// all, from the thread that trains.
+/// all, from the thread that trains. Without the crate `training` it takes the feature `mimalloc`.
 ///
 /// The calling thread becomes one of those that compute, so that it takes part in each operation
 /// instead of waking another and being woken by it; and memory that is freed is kept, since the

@@ -24,6 +24,10 @@ const MAY_USE: [(&str, &str); 12] = [
     ("xtask", ""),
 ];
 
+/// The crates that a program links to predict, on a device for which there may be no C compiler. Only what these
+/// ask for by name is checked.
+const WITHOUT_C: [&str; 5] = ["store", "preprocess", "data", "models", "inference"];
+
 pub(crate) fn check(tree: &Tree, metadata: &Metadata) -> Vec<Finding> {
     let mut findings = Vec::new();
     for package in metadata.members() {
@@ -46,6 +50,7 @@ pub(crate) fn check(tree: &Tree, metadata: &Metadata) -> Vec<Finding> {
             let problems = [
                 edge_problem(package, dependency, may_use),
                 backend_problem(package, dependency, used),
+                compiler_problem(package, dependency, used),
             ];
             findings.extend(problems.into_iter().flatten().map(|text| finding(line, text)));
         }
@@ -86,6 +91,16 @@ fn backend_problem(package: &Package, dependency: &Dependency, used: &Package) -
             dependency.name
         ),
     ))
+}
+
+fn compiler_problem(package: &Package, dependency: &Dependency, used: &Package) -> Option<Text> {
+    let applies = WITHOUT_C.contains(&&*package.name) && dependency.kind.is_none();
+    (applies && requested(dependency, used).any(|feature| feature == "mimalloc")).then(|| {
+        (
+            format!("`{}` uses `{}` with the feature `mimalloc`", package.name, dependency.name),
+            "leave it to `training`: it needs a C compiler, and prediction does not".to_owned(),
+        )
+    })
 }
 
 /// The features of `used` that `dependency` asks for, the default ones included.
@@ -188,6 +203,18 @@ mod tests {
         let by_default =
             r#"{"name": "backend", "kind": null, "uses_default_features": true, "features": []}"#;
         assert_eq!(check_crate("models", by_default, manifest), [(2, problem)]);
+    }
+
+    #[test]
+    fn what_predicts_needs_no_c_compiler() {
+        let edge = r#"{"name": "backend", "kind": null, "uses_default_features": false, "features": ["mimalloc"]}"#;
+        let manifest =
+            "[dependencies]\nbackend = { workspace = true, features = [\"mimalloc\"] }\n";
+        assert_eq!(
+            check_crate("models", edge, manifest),
+            [(2, "`models` uses `backend` with the feature `mimalloc`".to_owned())]
+        );
+        assert_eq!(check_crate("bench", edge, manifest), []);
     }
 
     #[test]

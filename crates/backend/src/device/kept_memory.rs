@@ -6,7 +6,7 @@
 ///
 /// By default it returns large blocks to the system after 10 ms. A training step then takes them
 /// again page by page, each one cleared by the kernel: a tenth of a step of the residual network.
-#[cfg(not(target_family = "wasm"))]
+#[cfg(all(feature = "mimalloc", not(target_family = "wasm")))]
 pub(super) fn keep() {
     use libmimalloc_sys::{mi_option_set, mi_option_t};
 
@@ -17,5 +17,5 @@ pub(super) fn keep() {
     unsafe { mi_option_set(PURGE_DELAY, NEVER) }
 }
 
-#[cfg(target_family = "wasm")]
+#[cfg(not(all(feature = "mimalloc", not(target_family = "wasm"))))]
 pub(super) fn keep() {}
