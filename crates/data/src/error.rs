@@ -149,8 +149,10 @@ impl DataError {
         let path = path.to_owned();
         match reason.kind() {
             io::ErrorKind::NotFound => Self::NotFound { path },
-            // As Windows says.
-            io::ErrorKind::PermissionDenied if path.is_dir() => Self::Directory { path },
+            // Windows does not open folders, and says so in this way.
+            io::ErrorKind::PermissionDenied if cfg!(windows) && path.is_dir() => {
+                Self::Directory { path }
+            }
             io::ErrorKind::PermissionDenied => Self::Permission { path },
             io::ErrorKind::IsADirectory => Self::Directory { path },
             _ => Self::Read { path, reason },
@@ -177,7 +179,7 @@ mod tests {
         check(io::ErrorKind::IsADirectory, "`a.csv` is a directory, a file is expected");
         let folder = tempfile::tempdir().unwrap();
         let error = told(folder.path(), io::ErrorKind::PermissionDenied);
-        assert!(error.ends_with("is a directory, a file is expected"), "{error}");
+        assert_eq!(error.ends_with("is a directory, a file is expected"), cfg!(windows), "{error}");
     }
 
     #[test]

@@ -11,13 +11,12 @@ use preprocess::dress::Number;
 use rayon::prelude::*;
 use store::{sha256_hex, sha256_hex_of_values};
 
-use crate::{DataError, Shared, TablePreprocessing, TargetKind, Task, count::grouped};
-
 pub use self::copies::note_on_rows_in_both;
 pub(crate) use self::{
     copies::column_ranges,
     notes::{FEW_NOTES, notes_on_columns, notes_on_splits},
 };
+use crate::{DataError, Shared, TablePreprocessing, TargetKind, Task, count::grouped};
 
 /// A target of whole numbers is a class if it has at most this many.
 pub(crate) const MOST_INTEGER_CLASSES: usize = 20;

@@ -1,4 +1,5 @@
 //! Every step of augmentation, held against torchvision's definition of it.
+
 #![allow(clippy::unwrap_used)]
 
 use std::{collections::BTreeMap, path::Path};

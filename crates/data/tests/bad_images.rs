@@ -1,5 +1,6 @@
 //! Hostile and broken input to the image-folder source: an error that says what and where, and what
 //! to do, never a panic.
+
 #![expect(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
 use std::{

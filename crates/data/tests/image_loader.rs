@@ -1,4 +1,5 @@
 //! The image loader: one order for every residency and number of workers, and what goes wrong.
+
 #![allow(clippy::unwrap_used)]
 
 use std::{

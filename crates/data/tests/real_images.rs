@@ -1,4 +1,5 @@
 //! The image-folder source on real images, and held against Pillow.
+
 #![expect(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
 mod common;

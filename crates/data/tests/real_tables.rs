@@ -1,4 +1,5 @@
 //! The CSV source on real tables: each is read as a person would read it.
+
 mod common;
 
 use common::shared_data;

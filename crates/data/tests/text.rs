@@ -1,4 +1,5 @@
 //! The text source, from files to windows: real texts, and what is no good one.
+
 mod common;
 #[path = "common/folders.rs"]
 mod folders;

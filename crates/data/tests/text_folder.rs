@@ -1,4 +1,5 @@
 //! Folders of texts: what is read of them, and what is told of those that are wrong.
+
 #![expect(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
 #[path = "common/folders.rs"]

@@ -15,11 +15,10 @@ pub const ALWAYS_MISSING: [&str; 19] = [
 ];
 
 /// What to do about [dressed numbers](is_dressed) that are not read.
-pub const PLAIN_NUMBERS: &str = "write numbers as -1234.5, with nothing else but one currency \
-                                        or percent sign throughout the column and commas between \
-                                        thousands; where cells are divided by `;` or tabs, commas are \
-                                        read only if other numbers, such as 0.5 or 0,5, tell what they \
-                                        are";
+pub const PLAIN_NUMBERS: &str = "write numbers as -1234.5, with nothing else but one currency or percent sign \
+                                 throughout the column and commas between thousands; where cells are divided by \
+                                 `;`, tabs or `|`, commas are read only if other numbers, such as 0.5 or 0,5, tell \
+                                 what they are";
 
 /// A cell that a column cannot take.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -46,7 +46,7 @@ fn stands_alone(character: char) -> bool {
 }
 
 /// The ids of a cell's tokens, of which there are none where it is missing.
-pub fn token_ids(vocabulary: &Vocabulary, text: &str) -> Vec<u32> {
+pub(crate) fn token_ids(vocabulary: &Vocabulary, text: &str) -> Vec<u32> {
     match Cell::parse(text) {
         Cell::Missing => Vec::new(),
         _ => ids_of_plain(vocabulary, &plain(text)),

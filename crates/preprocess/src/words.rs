@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 
 /// The word that stands for one or more blank lines.
-pub const PARAGRAPH: &str = "\n\n";
+pub(crate) const PARAGRAPH: &str = "\n\n";
 
 /// The words of a text.
 ///
@@ -91,7 +91,7 @@ fn lower_case(word: &str) -> Cow<'_, str> {
 
 /// Puts words together, one at a time, so that text can be shown while it is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Joiner {
+pub(crate) struct Joiner {
     /// Whether a space follows what was written last.
     space: bool,
     /// Whether a sentence begins.
@@ -102,12 +102,12 @@ pub struct Joiner {
 
 impl Joiner {
     /// At the beginning of a text.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { space: false, sentence: true, quoted: false }
     }
 
     /// Appends a word, with the space and the capital that are due.
-    pub fn push(&mut self, word: &str, text: &mut String) {
+    pub(crate) fn push(&mut self, word: &str, text: &mut String) {
         let (before, after) = self.spaces(word);
         if self.space && before {
             text.push(' ');

@@ -7,6 +7,7 @@ use backend::{
     set_sum_over_processes,
 };
 use data::{Batching, Shared, refuse_shared};
+use models::import;
 use serde::Serialize;
 use serde_json::Value;
 use training::{Event, Group, Observer, Stop};
@@ -111,6 +112,9 @@ impl<'a> Start<'a> {
         let path = self.directory.join(INITIAL);
         let reads = self.resumes && self.group.is_rank_zero();
         let kept = if reads { content_of(&path)? } else { None };
+        if kept.as_ref().is_some_and(Vec::is_empty) {
+            import::of_safetensors(&[], &path)?; // refused, since to the others it would be none
+        }
         let bytes = self.group.broadcast(kept.unwrap_or_default())?;
         Ok((!bytes.is_empty()).then_some(KeptWeights { path, bytes }))
     }

@@ -158,16 +158,17 @@ pub fn remove(path: &Path) -> Result<(), StoreError> {
 }
 
 fn remove_directory(path: &Path) -> io::Result<()> {
+    let remove = |path: &Path| patiently(|| fs::remove_dir_all(path));
     if is_unfinished(path) {
-        return fs::remove_dir_all(path);
+        return remove(path);
     }
     let partial = with_ending(path, PARTIAL);
     if partial.exists() {
-        fs::remove_dir_all(&partial)?;
+        remove(&partial)?;
     }
     patiently(|| fs::rename(path, &partial))?;
     fault::point()?;
-    fs::remove_dir_all(&partial)
+    remove(&partial)
 }
 
 /// Does what Windows refuses as long as another program has the file open, or one in the directory, as virus
@@ -193,7 +194,8 @@ fn repeated_while(
 fn is_open_elsewhere(error: &io::Error) -> bool {
     const ACCESS_DENIED: i32 = 5;
     const SHARING_VIOLATION: i32 = 32;
-    matches!(error.raw_os_error(), Some(ACCESS_DENIED | SHARING_VIOLATION))
+    const DIR_NOT_EMPTY: i32 = 145; // of what is removed and open yet
+    matches!(error.raw_os_error(), Some(ACCESS_DENIED | SHARING_VIOLATION | DIR_NOT_EMPTY))
 }
 
 pub(crate) fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {

@@ -17,9 +17,9 @@ const MAY_USE: [(&str, &str); 12] = [
     ("models", "backend store"),
     ("training", "backend store"),
     ("inference", "backend store models preprocess"),
-    ("recipes", "backend store data models training inference"),
-    ("bench", "backend store data models training inference recipes"),
-    ("examples", "backend store data models training inference"),
+    ("recipes", "backend store preprocess data models training inference"),
+    ("bench", "backend store preprocess data models training inference recipes"),
+    ("examples", "backend store preprocess data models training inference"),
     ("web_page", "backend data inference"),
     ("xtask", ""),
 ];

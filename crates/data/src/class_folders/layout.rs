@@ -40,16 +40,25 @@ pub(crate) fn note_on_passed_over(folders: &[PathBuf], kind: FileKind) -> Option
 
 /// Finds the splits in a folder; without any the folder itself is what there is to train on.
 pub(crate) fn find_splits(path: &Path, kind: FileKind) -> Result<SplitFolders, ClassFolderError> {
-    let Named { train, validation, test, others } = Named::find(path, kind)?;
+    let mut folders = folders_of(path, kind)?;
+    let validation = split(&folders, &VALIDATION, "validate", kind)?;
+    let train = split(&folders, &TRAIN, "train on", kind)?;
+    let test = split(&folders, &TEST, "test", kind)?;
     let train = match (train, validation.as_ref().or(test.as_ref())) {
         (Some(train), _) => train,
-        (None, None) => path.to_owned(),
+        (None, None) => {
+            check_classes(path, &folders, kind)?;
+            let (train, passed_over) = (path.to_owned(), Vec::new());
+            return Ok(SplitFolders { train, validation, test, passed_over });
+        }
         (None, Some(held_out)) => {
             let split = name(held_out);
             return Err(ClassFolderError::NoTrain { path: path.to_owned(), split });
         }
     };
-    Ok(SplitFolders { train, validation, test, passed_over: others })
+    let splits = [Some(&train), validation.as_ref(), test.as_ref()];
+    folders.retain(|folder| !splits.contains(&Some(folder)));
+    Ok(SplitFolders { train, validation, test, passed_over: folders })
 }
 
 /// The folder of those to measure a model on.
@@ -58,58 +67,50 @@ pub(crate) struct MeasuredFolder {
     pub(crate) folder: PathBuf,
     /// Which split it is, if the folder is one that others are not trained on.
     pub(crate) split: Option<&'static str>,
-    /// As [`SplitFolders::passed_over`].
+    /// Folders beside the splits, which are not read, by name.
     pub(crate) passed_over: Vec<PathBuf>,
 }
 
-/// Finds in a folder the test split, else the validation split, else what there is to train on. The other splits
-/// need not be there.
+/// Finds in a folder the test split, else the validation split, else what there is to train on, whatever else is
+/// there.
 pub(crate) fn find_measured(
     path: &Path,
     kind: FileKind,
 ) -> Result<MeasuredFolder, ClassFolderError> {
-    let Named { train, validation, test, others: passed_over } = Named::find(path, kind)?;
-    let (folder, split) = match (test, validation) {
-        (Some(test), _) => (test, Some("test")),
-        (None, Some(validation)) => (validation, Some("validation")),
-        (None, None) => (train.unwrap_or_else(|| path.to_owned()), None),
-    };
-    Ok(MeasuredFolder { folder, split, passed_over })
+    let mut folders = folders_of(path, kind)?;
+    let in_turn = [
+        (&TEST[..], "test", Some("test")),
+        (&VALIDATION, "validate", Some("validation")),
+        (&TRAIN, "train on", None),
+    ];
+    for (names, purpose, measured) in in_turn {
+        if let Some(folder) = split(&folders, names, purpose, kind)? {
+            folders.retain(|folder| !is_called_split(folder));
+            return Ok(MeasuredFolder { folder, split: measured, passed_over: folders });
+        }
+    }
+    check_classes(path, &folders, kind)?;
+    Ok(MeasuredFolder { folder: path.to_owned(), split: None, passed_over: Vec::new() })
 }
 
-/// The folders that are called as splits, and those beside them; without splits none of either, as all are
-/// classes.
-struct Named {
-    train: Option<PathBuf>,
-    validation: Option<PathBuf>,
-    test: Option<PathBuf>,
-    others: Vec<PathBuf>,
+/// The folders in a folder, by name.
+fn folders_of(path: &Path, kind: FileKind) -> Result<Vec<PathBuf>, ClassFolderError> {
+    let mut folders = Vec::new();
+    for entry in listing::data_in(path, kind)? {
+        if listing::is_folder(&entry, kind)? {
+            folders.push(entry);
+        }
+    }
+    folders.sort_unstable();
+    Ok(folders)
 }
 
-impl Named {
-    fn find(path: &Path, kind: FileKind) -> Result<Self, ClassFolderError> {
-        let mut folders = Vec::new();
-        for entry in listing::data_in(path, kind)? {
-            if listing::is_folder(&entry, kind)? {
-                folders.push(entry);
-            }
-        }
-        folders.sort_unstable();
-        let validation = split(&folders, &VALIDATION, "validate", kind)?;
-        let train = split(&folders, &TRAIN, "train on", kind)?;
-        let test = split(&folders, &TEST, "test", kind)?;
-        let splits = [&train, &validation, &test].map(Option::as_ref);
-        if splits == [None; 3] {
-            return match (outermost(&folders, kind), unsorted_split(&folders)) {
-                (Some(inner), _) => {
-                    Err(ClassFolderError::TooFarUp { path: path.to_owned(), inner, kind })
-                }
-                (None, Some(split)) => Err(ClassFolderError::UnsortedSplit { path: split, kind }),
-                (None, None) => Ok(Self { train, validation, test, others: Vec::new() }),
-            };
-        }
-        folders.retain(|folder| !splits.contains(&Some(folder)));
-        Ok(Self { train, validation, test, others: folders })
+/// Refuses folders none of which is a split, where they cannot be classes either.
+fn check_classes(path: &Path, folders: &[PathBuf], kind: FileKind) -> Result<(), ClassFolderError> {
+    match (outermost(folders, kind), unsorted_split(folders)) {
+        (Some(inner), _) => Err(ClassFolderError::TooFarUp { path: path.to_owned(), inner, kind }),
+        (None, Some(split)) => Err(ClassFolderError::UnsortedSplit { path: split, kind }),
+        (None, None) => Ok(()),
     }
 }
 

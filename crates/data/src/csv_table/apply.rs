@@ -8,6 +8,11 @@ use std::{
     path::Path,
 };
 
+use preprocess::{
+    cell::{self, Cell},
+    standardise_target,
+};
+
 use super::{
     CsvError, decimal_comma,
     header::Layout,
@@ -16,11 +21,6 @@ use super::{
     reader::{CsvReader, left_out_note},
     row::Row,
 };
-use preprocess::{
-    cell::{self, Cell},
-    standardise_target,
-};
-
 use crate::{
     DataError, Odd, Origins, Table, TablePreprocessing, Target, TargetKind, Targets, count::grouped,
 };

@@ -2,6 +2,11 @@
 
 use std::{collections::HashMap, path::Path};
 
+use preprocess::{
+    standardise, standardise_target,
+    text_cell::{encode_tokens, ids_of_plain},
+};
+
 use super::{
     notation::Notation,
     options::CsvOptions,
@@ -9,11 +14,6 @@ use super::{
     schema::{Kind, Schema},
     summary::Worn,
 };
-use preprocess::{
-    standardise, standardise_target,
-    text_cell::{encode_tokens, ids_of_plain},
-};
-
 use crate::{
     Column, ColumnKind, DataError, Dress, Moments, Origins, Table, TablePreprocessing, Target,
     TargetKind, Targets,

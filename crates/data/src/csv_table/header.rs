@@ -2,12 +2,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::{CsvError, reader::CsvReader, row::Row, summary::mostly_numbers};
 use preprocess::{
     cell::{self, Cell},
     dress,
 };
 
+use super::{CsvError, reader::CsvReader, row::Row, summary::mostly_numbers};
 use crate::{Column, ColumnKind, DataError, Dress, TablePreprocessing, Task};
 
 /// Whether the first row is text above numbers: no number itself, and in some column a text where

@@ -1,14 +1,14 @@
 //! How the numbers of each column are written: with a decimal point or, if the delimiter is not a
 //! comma, perhaps with a decimal comma.
 
+use preprocess::{cell::Cell, dress::Number};
+
 use super::{
     CsvOptions,
     header::{KnownColumn, Layout},
     reader::CsvReader,
     summary::Place,
 };
-use preprocess::{cell::Cell, dress::Number};
-
 use crate::{DataError, TablePreprocessing};
 
 /// How the numbers of a column are written.

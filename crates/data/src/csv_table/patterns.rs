@@ -1,8 +1,8 @@
 //! What the order, the size and the form of a column's cells tell.
 
-use super::summary::Place;
 use preprocess::cell::Cell;
 
+use super::summary::Place;
 use crate::table::Moments;
 
 /// Whether a column is numbers down to some row and texts from there on, or the reverse.

@@ -8,6 +8,7 @@ use std::{
 };
 
 use csv::{ByteRecord, StringRecord, Terminator};
+use preprocess::cell::{self, Cell};
 
 use super::{
     CsvError, decimal_comma,
@@ -17,8 +18,6 @@ use super::{
     quotes::LeftOpen,
     row::{MarkInUse, Row},
 };
-use preprocess::cell::{self, Cell};
-
 use crate::{DataError, count::grouped};
 
 /// Rows read ahead, to decide whether the first is a header.

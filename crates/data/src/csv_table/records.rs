@@ -2,6 +2,11 @@
 
 use std::{borrow::Cow, collections::HashMap};
 
+use preprocess::{
+    cell::{self, Cell},
+    text_cell::plain,
+};
+
 use super::{
     CsvError,
     groups::Groups,
@@ -12,11 +17,6 @@ use super::{
     summary::Worn,
     target::TargetSchema,
 };
-use preprocess::{
-    cell::{self, Cell},
-    text_cell::plain,
-};
-
 use crate::{CellError, DataError, Dress};
 
 /// The code of a missing category; categories are far fewer.

@@ -1,9 +1,9 @@
 //! A row of a CSV file, and what becomes of its cells before they are read.
 
 use csv::StringRecord;
+use preprocess::cell::Mark;
 
 use super::decimal_comma::{dressed_with_point, with_point};
-use preprocess::cell::Mark;
 
 /// A row and the line of the file that it begins in.
 #[derive(Debug, Clone)]

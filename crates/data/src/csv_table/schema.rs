@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use preprocess::cell::Cell;
+
 use super::{
     CsvError, header, identifiers,
     notation::{Notation, Notations},
@@ -12,8 +14,6 @@ use super::{
     summary::{Place, Summary, Worn},
     target::{self, TargetSchema},
 };
-use preprocess::cell::Cell;
-
 use crate::{CategoryEncoding, CellError, DataError, csv_table::column_setting};
 
 /// What the columns of the training file hold.

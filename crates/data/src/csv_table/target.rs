@@ -2,6 +2,11 @@
 
 use std::path::Path;
 
+use preprocess::{
+    cell::{self, Cell},
+    dress::is_dressed,
+};
+
 use super::{
     CsvError,
     notation::Notation,
@@ -12,11 +17,6 @@ use super::{
     schema::no_type_change,
     summary::{Place, Summary, Worn},
 };
-use preprocess::{
-    cell::{self, Cell},
-    dress::is_dressed,
-};
-
 use crate::{CellError, DataError, TargetKind, Task, table::MOST_INTEGER_CLASSES};
 
 #[derive(Debug)]

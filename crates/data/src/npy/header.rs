@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use super::error::NpyError;
 use preprocess::cell::quoted;
 
+use super::error::NpyError;
 use crate::{DataError, files::BinaryFile};
 
 const MAGIC: [u8; 6] = *b"\x93NUMPY";

@@ -12,9 +12,10 @@ mod target;
 
 use std::path::{Path, PathBuf};
 
-use self::array::Array;
 use preprocess::{FAR, standardise, standardise_target};
 
+use self::array::Array;
+pub use self::error::NpyError;
 use crate::{
     Column, ColumnKind, DataError, Fractions, HoldOut, Origins, Shared, Table, TablePreprocessing,
     TableSplits, TargetKind, Targets, Task,
@@ -23,8 +24,6 @@ use crate::{
     shared, split,
     table::{matrix, notes_on_columns, notes_on_splits, regression, target_note},
 };
-
-pub use self::error::NpyError;
 
 /// The name of the column to predict.
 const TARGET: &str = "target";
@@ -41,7 +40,7 @@ pub struct NpyOptions {
     pub task: Option<Task>,
     /// How many samples are held out where there are no files for it, and trained on.
     pub fractions: Fractions,
-    /// How to hold out samples.
+    /// How to hold out samples; without effect where there are files for them.
     pub hold_out: HoldOut,
 }
 

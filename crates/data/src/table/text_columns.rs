@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use super::{Table, column_ranges};
 use preprocess::words::Words;
 
+use super::{Table, column_ranges};
 use crate::{
     Column, ColumnKind, DataError, TablePreprocessing, Vocabulary,
     count::{counted, grouped},

@@ -2,6 +2,7 @@
 
 use std::{borrow::Cow, collections::BTreeMap, path::Path};
 
+use preprocess::words::Words;
 use store::sha256_hex;
 
 use super::{
@@ -10,8 +11,6 @@ use super::{
     options::TextOptions,
     tokens::{Ids, Tokens, check_length},
 };
-use preprocess::words::Words;
-
 use crate::{
     DataError, Shared, TokenKind, Vocabulary, VocabularyError,
     count::{counted, grouped},

@@ -18,15 +18,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rayon::prelude::*;
-use store::sha256_hex;
-
-pub use self::error::TextFolderError;
 use preprocess::{
     cell::Cell,
     text_cell::{encode_tokens, ids_of_plain, plain},
 };
+use rayon::prelude::*;
+use store::sha256_hex;
 
+pub use self::error::TextFolderError;
 use crate::{
     Column, ColumnKind, DataError, Fractions, Origins, Shared, Table, TablePreprocessing,
     TableSplits, Target, TargetKind, Targets, TextColumns, Vocabulary,

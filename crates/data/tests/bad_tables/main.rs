@@ -1,4 +1,5 @@
 //! The CSV source on what is no good table: an error that says what, where and what to do.
+
 mod decimal_commas;
 mod dressed;
 #[path = "../common/folders.rs"]

@@ -1,5 +1,6 @@
 //! The sources of binary files, each on its real data set where there is one, on small files, and
 //! on damaged ones: an error that says what, where and what to do.
+
 #![expect(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
 #[path = "../common/mod.rs"]

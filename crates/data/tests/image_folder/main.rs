@@ -1,4 +1,5 @@
 //! The image-folder source on folders made for the purpose: splits, order, skipping, the cache.
+
 #![expect(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
 mod cache;

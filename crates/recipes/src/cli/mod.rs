@@ -29,6 +29,7 @@ mod resume;
 mod signals;
 mod train;
 mod verify_resume;
+mod wildcards;
 
 use std::{env, process, time::Instant};
 
@@ -40,6 +41,7 @@ use self::{
     arguments::{Arguments, Command, DataCommand},
     misuse::misuse,
     output::Output,
+    wildcards::looked_up,
 };
 use crate::{ExitCode, Failure, cache_folder::cache_folder, out_of_memory};
 
@@ -51,8 +53,9 @@ pub fn main() -> process::ExitCode {
         Ok(group) => group,
         Err(error) => return fail(&Failure::from(error), &Group::alone()),
     };
-    // A shell of Windows leaves `runs/*` to the program.
-    let arguments = match Arguments::try_parse_from(wild::args_os()) {
+    let words: Vec<_> = env::args_os().collect();
+    let words = if cfg!(windows) { looked_up(words) } else { words };
+    let arguments = match Arguments::try_parse_from(words) {
         Ok(arguments) => arguments,
         Err(error) if !error.use_stderr() => {
             // Help and version, which clap colours on a terminal only.

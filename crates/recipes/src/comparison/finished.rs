@@ -119,9 +119,10 @@ fn from_here(record: &Record, path: &str) -> PathBuf {
     let path = record.environment.folder.as_deref().unwrap_or(Path::new("")).join(path);
     let whole = fs::canonicalize(&path).or_else(|_| path::absolute(&path)).unwrap_or(path);
     let here = env::current_dir().and_then(fs::canonicalize).unwrap_or_default();
+    let (whole, here) = (usual(whole), usual(here));
     match whole.strip_prefix(here) {
         Ok(below) if below != Path::new("") => below.to_owned(),
-        _ => usual(whole),
+        _ => whole,
     }
 }
 

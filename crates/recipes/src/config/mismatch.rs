@@ -8,7 +8,7 @@ use super::{
     problem::{DEVICE, Problem, difference, is_device, nearest, usual_choice, usual_name},
     tree::{Node, Step, Table, Value, dotted},
 };
-use crate::names::shortened;
+use crate::{names::shortened, shell::set};
 
 /// The most letters of a value or a line that are quoted.
 pub(super) const LONGEST: usize = 60;
@@ -151,8 +151,8 @@ pub(super) fn must_be(key: &str, expected: &str, node: Option<&Node>, usual: &Ta
         (node.map(|node| &node.value), key.strip_prefix("data.columns."))
         && let Some((rest, kind)) = first_leaf(inner)
     {
-        let example = format!("--set \"data.columns.'{column}.{rest}'={kind}\"");
-        return problem.with_help(format!("put a name that contains a dot in quotes: {example}"));
+        let example = set(&format!("data.columns.'{column}.{rest}'={kind}"));
+        return problem.with_help(format!("put a name that contains a dot in quotes:{example}"));
     }
     // As other programs take lists.
     let listed = node.and_then(Node::text).filter(|text| text.contains(',') && !text.contains('['));

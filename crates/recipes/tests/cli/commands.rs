@@ -42,17 +42,6 @@ fn commands_that_are_told_can_be_pasted_into_a_shell() {
 }
 
 #[test]
-#[cfg(windows)] // where no shell looks for what they stand for
-fn names_may_have_wildcards() {
-    let folder = Folder::new();
-    for run in ["a", "b"] {
-        let train = format!("train mlp --max-steps 2 --progress quiet --run-dir runs/{run}");
-        folder.run(&train).succeeded();
-    }
-    folder.run("compare runs/*").succeeded();
-}
-
-#[test]
 fn the_device_of_this_build_is_usable() {
     let devices = Folder::new().run("devices --json").succeeded().json();
     let usable: Vec<&str> = devices

@@ -57,9 +57,13 @@ impl Level {
             }
         }
         #[cfg(target_arch = "aarch64")]
-        return Self(Set::Neon);
+        {
+            Self(Set::Neon)
+        }
         #[cfg(not(target_arch = "aarch64"))]
-        Self(Set::Portable)
+        {
+            Self(Set::Portable)
+        }
     }
 
     /// Every level that this processor can run.
@@ -255,10 +259,9 @@ mod tests {
             let mut stored = vec![9.0; V::LANES];
             // SAFETY: `stored` has `LANES` elements.
             unsafe { a.store_first(stored.as_mut_ptr(), 5) };
-            let mut block = V::block(|row| V::splat(row as f32));
+            let mut block = V::block(|row| a.add(V::splat((row * V::LANES) as f32)));
             V::transpose(&mut block);
-            let transposed = block.as_ref().iter().map(|row| read(*row)).collect::<Vec<_>>();
-            assert!(transposed.iter().all(|row| *row == transposed[0]), "rows of a transposed one");
+            let transposed: Vec<f32> = block.as_ref().iter().flat_map(|row| read(*row)).collect();
             let third = V::splat(1.0 / 3.0);
             let nan = V::select(a.greater(two), V::splat(f32::NAN), a);
             let [even, odd] = a.unzip(a.add(V::splat(V::LANES as f32)));
@@ -292,8 +295,13 @@ mod tests {
                 read(bytes),
                 read(first),
                 stored,
-                transposed[0].clone(),
+                transposed,
                 vec![a.sum()],
+                read(nan.max(two)),
+                read(two.max(nan)),
+                read(nan.min(two)),
+                read(two.min(nan)),
+                read(a.div(two).round()),
             ]
         }
     }
@@ -366,12 +374,24 @@ mod tests {
                 each(|a| a + 200.0),
                 each(|a| if a <= 3.0 { a } else { 0.0 }),
                 each(|a| if a <= 5.0 { a } else { 9.0 }),
-                each(|a| a - 1.0),
+                each(|a| a)
+                    .iter()
+                    .flat_map(|lane| each(|a| a).into_iter().map(move |row| (*lane, row)))
+                    .map(|(lane, row)| lane + (row - 1.0) * level.lanes() as f32)
+                    .collect(),
                 vec![each(|a| a).iter().sum()],
+                // `nan` is NaN above 2; the second operand is what is left.
+                each(|_| 2.0),
+                each(|a| if a > 2.0 { f32::NAN } else { 2.0 }),
+                each(|a| if a > 2.0 { 2.0 } else { a }),
+                each(|a| if a > 2.0 { f32::NAN } else { a }),
+                each(|a| (a / 2.0).round_ties_even()),
             ];
             for (index, (ours, expected)) in level.run(Operations).iter().zip(expected).enumerate()
             {
-                assert_eq!(*ours, expected, "{level:?}, operation {index}");
+                let bits =
+                    |numbers: &[f32]| numbers.iter().map(|n| n.to_bits()).collect::<Vec<_>>();
+                assert_eq!(bits(ours), bits(&expected), "{level:?}, operation {index}: {ours:?}");
             }
         }
     }

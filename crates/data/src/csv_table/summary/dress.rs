@@ -2,12 +2,12 @@
 
 use std::borrow::Cow;
 
-use super::{Place, Summary};
 use preprocess::{
     cell::Cell,
     dress::{Number, is_dressed},
 };
 
+use super::{Place, Summary};
 use crate::Dress;
 
 /// What was seen of the dress of a column's numbers.

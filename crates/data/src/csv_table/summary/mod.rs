@@ -4,6 +4,8 @@ mod dress;
 
 use std::{cmp::Ordering, collections::HashMap};
 
+use preprocess::cell::{self, Cell, PLAIN_NUMBERS, is_padded, may_be_code};
+
 use self::dress::DressSeen;
 pub(super) use self::dress::Worn;
 use super::{
@@ -13,8 +15,6 @@ use super::{
     records::MISSING,
     schema::Kind,
 };
-use preprocess::cell::{self, Cell, PLAIN_NUMBERS, is_padded, may_be_code};
-
 use crate::{
     count::{counted, grouped},
     table::{MOST_CLASSES, MOST_INTEGER_CLASSES, may_be_classes, recur},
