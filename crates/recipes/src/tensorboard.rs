@@ -218,6 +218,7 @@ mod tests {
         scalars.append(&epoch(3, 0.0)).unwrap();
         let length = scalars.sync().unwrap();
         scalars.append(&epoch(4, 2.0)).unwrap();
+        drop(scalars);
         let mut scalars = Scalars::open(folder.path(), length, &mut lost).unwrap();
         scalars.append(&epoch(5, 3.0)).unwrap();
         let values = |loss| {

@@ -1,5 +1,7 @@
 //! The commands around training: `list`, `copy`, `devices`, `completions`, help.
 
+use std::path::Path;
+
 use crate::folder::Folder;
 
 #[test]
@@ -34,7 +36,9 @@ fn a_copy_can_be_edited_and_trained_and_is_never_overwritten() {
 fn commands_that_are_told_can_be_pasted_into_a_shell() {
     let folder = Folder::new();
     let copied = folder.run_words(&["copy", "mlp", "my file.toml"]).succeeded().stdout;
-    assert!(copied.ends_with("then: recipes train 'my file.toml'\n"), "{copied}");
+    let quote = if cfg!(windows) { '"' } else { '\'' };
+    let command = format!("then: recipes train {quote}my file.toml{quote}\n");
+    assert!(copied.ends_with(&command), "{copied}");
 
     let train = ["train", "mlp", "--max-steps", "2", "--run-dir", "it's a run"];
     folder.run_words(&train).succeeded();
@@ -368,7 +372,8 @@ fn a_model_is_exported_as_onnx_and_never_written_over() {
     folder.run("train mlp --max-steps 2 --progress quiet --run-dir run").succeeded();
     let exported = folder.run("export run --format onnx --json").succeeded().json();
     let bytes = std::fs::read(folder.path("run/model.onnx")).unwrap();
-    assert_eq!(exported["file"], "run/model.onnx");
+    let file = Path::new("run").join("model.onnx");
+    assert_eq!(exported["file"], file.display().to_string());
     assert_eq!(exported["sha256"], store::sha256_hex(&bytes));
     let text = String::from_utf8_lossy(&bytes);
     assert!(text.contains("burn-recipes") && text.contains("layers.1.weight"), "{text}");
