@@ -297,7 +297,7 @@ mod tests {
         let command = " --set data.size=8 --set optimizer.learning_rate=1e-2";
         assert_eq!(as_arguments(&given, &found), command);
         let both = "optimizer={learning_rate=0.1,momentum=0.9}".to_owned();
-        let command = as_arguments(&[both.clone()], &found);
+        let command = as_arguments(std::slice::from_ref(&both), &found);
         assert_eq!(command, set(&both) + " --set optimizer.learning_rate=1e-2");
     }
 
