@@ -2,7 +2,7 @@
 //!
 //! The tutorial's tokenizer lower-cases a text and throws its punctuation away, so that what a
 //! model writes has neither sentences nor paragraphs. Here, too, words are in lower case, but each
-//! punctuation mark and each blank line is a word of its own, and [`Joiner`] puts spaces and
+//! punctuation mark and each blank line is a word of its own, and `Joiner` puts spaces and
 //! capitals where they are usual. Cutting what was joined gives the same words.
 
 use std::borrow::Cow;
