@@ -74,6 +74,16 @@ fn the_weights_that_a_run_began_with_stay_though_their_source_changes() {
     fs::remove_dir_all(folder.path("base")).unwrap();
     folder.run("train before/config.toml --run-dir later --progress quiet").succeeded();
     check_equal(&model(&folder, "before"), &model(&folder, "later"), |_| true);
+
+    // Unless the command names others.
+    let plan = |more: &str| folder.run(&format!("plan before/config.toml{more}")).succeeded();
+    let note = "this run begins with those that `before` has kept";
+    assert!(plan("").stderr.contains(note));
+    assert!(!plan(" --set model.weights=after").stderr.contains(note));
+
+    folder.write("before/initial.safetensors", "");
+    let resume = "resume before --set training.max_steps=6";
+    folder.run(resume).refused(3, "`before/initial.safetensors`");
 }
 
 /// Or else what the weights learnt by heart would be told as new to them.
