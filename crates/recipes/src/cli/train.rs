@@ -202,7 +202,7 @@ fn of_run(named: &Path, file: &SettingsLayer, sets: &[SettingsLayer]) -> Vec<Set
     };
     let mut layers = paths::layers(run, &paths::moved(run, file));
     let settings: Vec<_> = iter::once(file).chain(&layers).cloned().collect();
-    let names_others = sets.iter().flat_map(SettingsLayer::keys).any(|key| key == WEIGHTS);
+    let names_others = sets.iter().any(|set| set.has(WEIGHTS));
     if !names_others && let Some(kept) = kept_instead(run, &settings) {
         print_note(&format!(
             "`model.weights` of `{run}` leads to other weights by now, or to none: this run begins with those \
@@ -233,9 +233,8 @@ fn refuse_run(named: &Path) -> Result<(), Failure> {
 
 /// Refuses an option beside the setting that it stands for.
 fn refuse_twice(settings: &[String], options: [(&str, &str, bool); 2]) -> Result<(), Failure> {
-    let set: Vec<String> =
-        SettingsLayer::sets(settings).iter().flat_map(SettingsLayer::keys).collect();
-    let is_twice = |key: &str, is_given| is_given && set.iter().any(|set| set == key);
+    let sets = SettingsLayer::sets(settings);
+    let is_twice = |key: &str, is_given| is_given && sets.iter().any(|set| set.has(key));
     match options.into_iter().find(|&(_, key, is_given)| is_twice(key, is_given)) {
         None => Ok(()),
         Some((option, key, _)) => Err(Failure::new(

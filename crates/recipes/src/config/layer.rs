@@ -98,6 +98,11 @@ impl SettingsLayer {
         Some(node.text().map_or_else(|| node.value.to_string(), ToOwned::to_owned))
     }
 
+    /// Whether the layer sets a key.
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.keys().iter().any(|own| own == key)
+    }
+
     /// The keys that the layer sets; none where it cannot be read.
     pub(crate) fn keys(&self) -> Vec<String> {
         fn add(table: &Table, before: &str, keys: &mut Vec<String>) {

@@ -7,8 +7,9 @@
 //! ```
 //!
 //! Each step loads N vectors, broadcasts R numbers and makes R x N vectors of sums; with 6 x 2 the
-//! sixteen registers of AVX2 are full, and most of NEON's thirty-two, of which a vector takes two; with 10 x 2
-//! the thirty-two of AVX-512. Then multiply-adds are the limit. Rows and steps are found through tables of offsets, so the same loop does
+//! sixteen registers of AVX2 are full, and most of NEON's thirty-two, of which a vector takes two; with
+//! 10 x 2 the thirty-two of AVX-512. Then multiply-adds are the limit. Rows and steps are found through
+//! tables of offsets, so the same loop does
 //!
 //! - the forward pass (rows: positions of the output; steps: taps; outer: input channels),
 //! - the weight gradient (rows: input channels and taps; steps: positions),

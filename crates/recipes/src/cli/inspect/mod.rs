@@ -160,8 +160,7 @@ impl InspectArguments {
     }
 
     fn sets(&self, key: &str) -> bool {
-        let keys = |set: &String| SettingsLayer::set(set).keys();
-        self.settings.iter().flat_map(keys).any(|set| set == key)
+        self.settings.iter().any(|set| SettingsLayer::set(set).has(key))
     }
 
     /// Refuses what would have no effect.
