@@ -9,7 +9,7 @@ use std::{
     },
 };
 
-use crate::progress::BatchTimer;
+use crate::timing::BatchTimer;
 
 /// A request to stop after the current step, shared by all who may make it.
 #[derive(Clone, Debug)]

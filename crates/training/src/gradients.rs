@@ -24,13 +24,13 @@ use crate::{
 pub(crate) struct Gradients<B: Backend>(Vec<Option<FloatTensor<B>>>);
 
 impl<B: Backend> Gradients<B> {
-    /// Runs the backward pass of `loss` (`[1]`) and takes the gradients of `model`.
-    pub(crate) fn of<A, M>(loss: &Tensor<A, 1>, model: &M) -> Self
+    /// The gradients of `model` for the sum of `losses`, `[samples]`.
+    pub(crate) fn of<A, M>(losses: &Tensor<A, 1>, model: &M) -> Self
     where
         A: AutodiffBackend<InnerBackend = B>,
         M: Module<A>,
     {
-        let mut collect = Collect::<A> { found: loss.backward(), gradients: Vec::new() };
+        let mut collect = Collect::<A> { found: losses.backward(), gradients: Vec::new() };
         model.visit(&mut collect);
         Self(collect.gradients)
     }

@@ -70,8 +70,8 @@ mod lossless;
 mod message;
 mod parameters;
 mod patience;
-mod progress;
 mod state;
+mod timing;
 mod values;
 
 // Several processes.
@@ -101,7 +101,7 @@ pub use crate::{
     group::{Group, GroupError},
     monitor::Monitor,
     optimizer::{OptimizerConfig, OptimizerKind},
-    progress::Tuning,
     schedule::{RunLength, ScheduleConfig, ScheduleKind},
+    timing::Tuning,
     trainer::{TUNING_UPDATES, Trained, Trainer},
 };

@@ -22,8 +22,8 @@ use crate::{
     optimizer::Slots,
     parameters::Parameter,
     patience::Patience,
-    progress::{Interval, PhaseTimes, Tuning},
     schedule::Plateau,
+    timing::{Interval, PhaseTimes, Tuning},
 };
 
 /// The state of a run: the part on the device, and in [`Record`] that on the host.

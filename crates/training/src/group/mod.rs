@@ -208,7 +208,9 @@ impl Group {
         batches: I,
     ) -> impl Iterator<Item = I::Item> + use<I> {
         let interrupt = self.state.interrupt.borrow().clone();
-        batches.into_iter().take_while(move |_| !interrupt.requested())
+        let mut batches = batches.into_iter();
+        // Looked at first: to read a batch takes time.
+        std::iter::from_fn(move || if interrupt.requested() { None } else { batches.next() })
     }
 
     /// Whether an interruption may have ended [`until_interrupted`](Self::until_interrupted) early, in

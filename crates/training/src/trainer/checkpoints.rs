@@ -10,11 +10,28 @@ use crate::{
     Event, TrainError, Trainer,
     checkpoint::{Contents, Newest, Shelf, Tensors},
     error::in_digits,
-    progress::Clock,
+    timing::Clock,
 };
 
 /// A learning rate higher by this factor is reported.
 const MUCH: f64 = 1.5;
+
+/// How the first process writes checkpoints.
+pub(super) struct Saving {
+    /// Whether it does, as all processes know.
+    is_on: bool,
+    shelf: Option<Shelf>,
+    /// The [place](Trainer::place) of the last.
+    last: Option<(u64, usize)>,
+    /// When that was written, or the trainer began.
+    since: Instant,
+}
+
+impl Saving {
+    pub(super) fn new() -> Self {
+        Self { is_on: false, shelf: None, last: None, since: Instant::now() }
+    }
+}
 
 impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
     /// Resumes from the newest checkpoint, if the observer keeps any; else begins.
@@ -27,8 +44,8 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         group.check_same("other settings", &text(json!(self.config.of_updates())))?;
 
         let newest = self.open_shelf()?;
-        self.keeps_checkpoints = group.broadcast(vec![u8::from(self.shelf.is_some())])? == [1];
-        if !self.keeps_checkpoints {
+        self.saving.is_on = group.broadcast(vec![u8::from(self.saving.shelf.is_some())])? == [1];
+        if !self.saving.is_on {
             self.begin_alike()?;
             return self.begin();
         }
@@ -54,7 +71,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         if let Some(store) = self.observer.checkpoint_store() {
             store.rewind_to(mark.as_ref()).map_err(TrainError::Observer)?;
         }
-        if let Some(shelf) = &mut self.shelf {
+        if let Some(shelf) = &mut self.saving.shelf {
             shelf.create()?; // rather than fail after an epoch's work
         }
         for message in newest.damaged {
@@ -63,9 +80,9 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         if mark.is_none() {
             return self.begin();
         }
-        self.clock = Clock::at(self.state.record.seconds);
-        self.updates_finite_until = self.step_number();
-        self.last_checkpoint = Some(self.place());
+        self.timing.clock = Clock::at(self.state.record.seconds);
+        self.checks.updates_finite_until = self.step_number();
+        self.saving.last = Some(self.place());
         self.tell(&Event::Resume {
             epochs: self.config.epochs,
             steps: self.config.length().steps,
@@ -109,7 +126,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         let steps_per_epoch = self.config.length().steps_per_epoch;
         let mut shelf = Shelf::open(directory, config, steps_per_epoch, &self.parameters)?;
         let newest = shelf.newest(&self.parameters)?;
-        self.shelf = Some(shelf);
+        self.saving.shelf = Some(shelf);
         Ok(newest)
     }
 
@@ -146,10 +163,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
 
     /// Writes a checkpoint, unless the last one holds this state or it is the initial one.
     pub(super) fn checkpoint(&mut self) -> Result<(), TrainError> {
-        if !self.keeps_checkpoints
-            || self.last_checkpoint == Some(self.place())
-            || self.step_number() == 0
-        {
+        if !self.saving.is_on || self.saving.last == Some(self.place()) || self.step_number() == 0 {
             return Ok(());
         }
         let clock_ran = self.stop_clock();
@@ -160,9 +174,9 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
             self.check_model(&self.state.model().valid())?;
         }
         let carried = self.state.carried_by_all(&self.config.group)?;
-        if let Some(mut shelf) = self.shelf.take() {
+        if let Some(mut shelf) = self.saving.shelf.take() {
             let written = self.write_checkpoint(&mut shelf, carried);
-            self.shelf = Some(shelf);
+            self.saving.shelf = Some(shelf);
             for message in written? {
                 self.tell(&Event::Warning { message })?;
             }
@@ -170,10 +184,10 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         // It counts once all processes know of it.
         self.config.group.barrier()?;
         self.config.group.has_saved();
-        (self.last_checkpoint, self.last_saved) = (Some(self.place()), Instant::now());
+        (self.saving.last, self.saving.since) = (Some(self.place()), Instant::now());
         self.tell(&Event::Checkpoint { epoch: self.epochs_begun(), step: self.step_number() })?;
         if clock_ran {
-            self.clock.start();
+            self.timing.clock.start();
         }
         Ok(())
     }
@@ -187,7 +201,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         let Some(store) = self.observer.checkpoint_store() else { return Ok(Vec::new()) };
         let mark = store.mark().map_err(TrainError::Observer)?;
         self.record_time();
-        self.state.record.seconds = self.clock.seconds();
+        self.state.record.seconds = self.timing.clock.seconds();
         shelf.write(self.state.save(carried, &self.parameters, &self.config, mark))
     }
 
@@ -204,8 +218,8 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
     }
 
     pub(super) fn has_waited_to_save(&self) -> bool {
-        let waited = self.last_saved.elapsed().as_secs_f64();
-        self.keeps_checkpoints
+        let waited = self.saving.since.elapsed().as_secs_f64();
+        self.saving.is_on
             && self.config.checkpoint.every_minutes.is_some_and(|every| waited >= 60.0 * every)
     }
 

@@ -1,31 +1,25 @@
 //! The trainer: the state of a run, and the methods that a recipe's loop calls.
 
 mod checkpoints;
+mod checks;
 mod predictions;
 mod processes;
 mod report;
 
-use std::{
-    cell::Cell,
-    collections::{BTreeMap, BTreeSet},
-    fmt,
-    rc::Rc,
-    time::Instant,
-};
+use std::{cell::Cell, fmt, rc::Rc, time::Instant};
 
 use backend::{AutodiffBackend, Part};
 use burn::{module::AutodiffModule, tensor::Tensor};
 
 use crate::{
     Best, EndStatus, Epoch, Event, Metrics, Observer, Stop, TrainError, TrainerConfig,
-    checkpoint::Shelf,
     parameters::{Parameter, are_trained, not_finite, sums},
-    progress::{BatchTimer, Clock, Interval, PhaseTimes, Tuning},
     state::State,
+    timing::{Interval, Tuning},
 };
 
-use self::predictions::Predictions;
 pub use self::report::TUNING_UPDATES;
+use self::{checkpoints::Saving, checks::Checks, predictions::Predictions, report::Timing};
 
 /// A trained model, and how its training went.
 #[derive(Debug)]
@@ -64,33 +58,33 @@ pub struct Trained<M> {
 pub struct Trainer<'run, B: AutodiffBackend, M: AutodiffModule<B>> {
     config: TrainerConfig,
     parameters: Vec<Parameter>,
-    not_finite_at_start: BTreeSet<usize>, // of the parameters that are not trained
-    statistics: BTreeMap<usize, f32>,     // sums of the running ones before the first epoch
     state: State<B, M>,
     observer: &'run mut dyn Observer,
-    interrupt: Stop,           // asked of this process
-    stop: Stop,                // agreed on by all processes
-    done: Stop,                // requested with it, and once all updates are made
+    stops: Stops,
+    began_at: u64, // updates made before this process took over
+    in_epoch: bool,
     in_update: Rc<Cell<bool>>, // between the parts of an update
     in_parts: [usize; 2],      // samples of these parts, and of the whole update
-    updates_finite_until: u64, // losses and gradients
-    model_finite_until: u64,   // what else the model holds
-    began_at: u64,             // updates made before this process took over
-    clock: Clock,
-    tuned_until: f64, // the clock's seconds
-    batch_timer: Rc<BatchTimer>,
-    in_epoch: bool,
-    diverged: bool,
     predictions: Option<Predictions<B::InnerBackend>>, // of the part that is next
-    shown: Vec<Event>, // samples of this epoch, told once it has ended
-    spent: PhaseTimes, // since the losses were last read
-    progress_told: Instant,
-    keeps_checkpoints: bool, // which the first process writes
-    shelf: Option<Shelf>,
-    last_checkpoint: Option<(u64, usize)>, // its place
-    last_saved: Instant,                   // when it was, or the trainer began
-    warned_of_no_number: bool,
-    warned_of_no_validation: bool,
+    shown: Vec<Event>,         // samples of this epoch, told once it has ended
+    diverged: bool,
+    timing: Timing,
+    saving: Saving,
+    checks: Checks,
+}
+
+/// What ends training.
+struct Stops {
+    interrupt: Stop, // asked of this process
+    agreed: Stop,    // by all processes
+    done: Stop,      // requested with it, and once all updates are made
+}
+
+impl Stops {
+    fn new(interrupt: Stop, is_shared: bool) -> Self {
+        let agreed = if is_shared { Stop::default() } else { interrupt.clone() };
+        Self { interrupt, done: agreed.inner(), agreed }
+    }
 }
 
 impl<B: AutodiffBackend, M: AutodiffModule<B>> fmt::Debug for Trainer<'_, B, M> {
@@ -135,45 +129,30 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         config.check()?;
         let parameters = Parameter::all(&model, &config)?;
         let not_finite_at_start = not_finite(&model, |position| !parameters[position].trained);
-        let stop = if config.group.is_shared() { Stop::default() } else { interrupt.clone() };
         let mut trainer = Self {
             state: State::new(model, parameters.len(), &config, device),
             parameters,
-            not_finite_at_start,
-            statistics: BTreeMap::new(),
-            config,
             observer,
-            interrupt,
-            done: stop.inner(),
-            stop,
+            stops: Stops::new(interrupt, config.group.is_shared()),
+            config,
+            began_at: 0,
+            in_epoch: false,
             in_update: Rc::default(),
             in_parts: [0; 2],
-            updates_finite_until: 0,
-            model_finite_until: 0,
-            began_at: 0,
-            clock: Clock::default(),
-            tuned_until: 0.0,
-            batch_timer: Rc::default(),
-            in_epoch: false,
-            diverged: false,
             predictions: None,
             shown: Vec::new(),
-            spent: PhaseTimes::default(),
-            progress_told: Instant::now(),
-            keeps_checkpoints: false,
-            shelf: None,
-            last_checkpoint: None,
-            last_saved: Instant::now(),
-            warned_of_no_number: false,
-            warned_of_no_validation: false,
+            diverged: false,
+            timing: Timing::new(),
+            saving: Saving::new(),
+            checks: Checks::new(not_finite_at_start),
         };
         trainer.begin_or_resume()?;
         trainer.began_at = trainer.step_number();
-        trainer.tuned_until = trainer.clock.seconds();
-        trainer.model_finite_until = trainer.began_at;
+        trainer.timing.tuned_until = trainer.timing.clock.seconds();
+        trainer.checks.model_finite_until = trainer.began_at;
         let Self { parameters, state, .. } = &trainer;
         let is_running = |position: usize| parameters[position].is_running_statistic(parameters);
-        trainer.statistics = sums(state.model(), is_running);
+        trainer.checks.statistics_before = sums(state.model(), is_running);
         trainer.tell_of_tuning()?;
         Ok(trainer)
     }
@@ -198,7 +177,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
     /// If the set of trained parameters changes; between a batch and its [`step`](Self::step).
     #[track_caller]
     pub fn map_model(&mut self, map: impl FnOnce(M) -> M) {
-        assert!(!self.batch_timer.holds_batch(), "`map_model` is to be called after `step`");
+        assert!(!self.timing.batches.holds_batch(), "`map_model` is to be called after `step`");
         self.state.map_model(map);
         let trained = self.parameters.iter().map(|parameter| parameter.trained);
         assert!(
@@ -226,7 +205,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
     /// Between a batch and its [`step`](Self::step).
     #[track_caller]
     pub fn carry(&mut self, name: &str, rows: Tensor<B::InnerBackend, 2>) {
-        assert!(!self.batch_timer.holds_batch(), "`carry` is to be called after `step`");
+        assert!(!self.timing.batches.holds_batch(), "`carry` is to be called after `step`");
         self.state.carried.insert(name.to_owned(), rows);
     }
 
@@ -237,27 +216,27 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
     /// If the last one was not ended by [`end_epoch`](Self::end_epoch).
     #[track_caller]
     pub fn next_epoch(&mut self) -> Option<Epoch> {
-        if self.diverged || self.stop.requested() || self.state.is_over(&self.config) {
+        if self.diverged || self.stops.agreed.requested() || self.state.is_over(&self.config) {
             return None;
         }
         let begun = self.state.record.epochs_ended + 1;
         assert!(!self.in_epoch, "epoch {begun} has begun: end it with `end_epoch` first");
         self.in_epoch = true;
-        self.clock.start();
+        self.timing.clock.start();
         let record = &mut self.state.record;
         if record.position == 0 {
-            record.epoch = Interval::from(self.clock.seconds());
+            record.epoch = Interval::from(self.timing.clock.seconds());
             self.state.carried.clear();
         }
         if record.step >= self.config.length().steps {
-            self.done.request(); // only the end of this epoch is left
+            self.stops.done.request(); // only the end of this epoch is left
         }
         Some(Epoch {
             index: record.epochs_ended,
             position: record.position,
-            stop: self.done.clone(),
+            stop: self.stops.done.clone(),
             in_update: Rc::clone(&self.in_update),
-            batch_timer: Rc::clone(&self.batch_timer),
+            batch_timer: Rc::clone(&self.timing.batches),
         })
     }
 
@@ -296,27 +275,27 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
             return Err(TrainError::Part { samples, of: part.of });
         }
         self.in_parts = [samples, of];
-        self.spent.forward += self.batch_timer.take_since_batch();
+        self.timing.spent.forward += self.timing.batches.take_since_batch();
         if !self.in_update.get() {
             // Only now is the previous update complete, with running statistics and carried state.
             self.checkpoint_in_epoch()?;
         }
         let start = Instant::now();
         self.note_predictions(part);
-        self.spent.forward += start.elapsed().as_secs_f64();
+        self.timing.spent.forward += start.elapsed().as_secs_f64();
         let start = Instant::now();
         let gradients = self.state.accumulate(losses, part);
-        self.spent.backward += start.elapsed().as_secs_f64();
+        self.timing.spent.backward += start.elapsed().as_secs_f64();
         self.in_update.set(!part.last);
         let Some(gradients) = gradients else { return Ok(()) };
         if gradients.is_empty() && self.trainable_parameters() > 0 {
             return Err(TrainError::NoGradients);
         }
-        self.interrupt.note(self.step_number() + 1);
+        self.stops.interrupt.note(self.step_number() + 1);
         let gradients = self.sum_over_processes(gradients)?;
         let start = Instant::now();
         self.state.update(gradients, &self.parameters, &self.config);
-        self.spent.update += start.elapsed().as_secs_f64();
+        self.timing.spent.update += start.elapsed().as_secs_f64();
         self.tell_of_tuning()?;
         let step = self.step_number();
         if B::IS_SYNCHRONOUS {
@@ -328,7 +307,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
             self.tell_of_progress()?;
         }
         if step == self.config.length().steps {
-            self.done.request();
+            self.stops.done.request();
         }
         Ok(())
     }
@@ -343,6 +322,11 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
     /// As [`Trainer::step`]; [`TrainError::NoEpoch`] where none has begun; [`TrainError::NoLastPart`] where
     /// the last update is incomplete; [`TrainError::EpochLength`] where updates are missing;
     /// [`TrainError::NotMeasured`] where what is monitored is not among what was measured.
+    ///
+    /// # Panics
+    ///
+    /// If predictions were [counted](Self::count_correct) after the last [`step`](Self::step).
+    #[track_caller]
     pub fn end_epoch(
         &mut self,
         validate: impl FnOnce(&M::InnerModule) -> Option<Metrics>,
@@ -355,6 +339,11 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
     /// # Errors
     ///
     /// As [`end_epoch`](Self::end_epoch), and the error of `validate`.
+    ///
+    /// # Panics
+    ///
+    /// As [`end_epoch`](Self::end_epoch).
+    #[track_caller]
     pub fn try_end_epoch<E: From<TrainError>>(
         &mut self,
         validate: impl FnOnce(&M::InnerModule) -> Result<Option<Metrics>, E>,
@@ -367,7 +356,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         }
         assert!(self.predictions.is_none(), "`count_correct` is to be called before `step`");
         self.in_epoch = false;
-        if self.stop.requested() {
+        if self.stops.agreed.requested() {
             self.stop_clock();
             return Ok(());
         }
@@ -377,33 +366,19 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
             return Err(self.another_length(updates).into());
         }
         self.read_sums()?; // waits for the device, so it is part of the epoch's time
-        self.clock.stop();
+        self.timing.clock.stop();
         self.share_statistics()?;
         self.warn_of_unmoved_statistics()?;
         let model = self.state.evaluated();
-        self.tell(&Event::Validating)?;
         let start = Instant::now();
-        self.config.group.measure_until(self.interrupt.clone());
-        let validation = if self.observer.validates() { validate(&model)? } else { None };
-        self.check_finite()?; // what a device measured that lacked memory or failed is wrong
-        self.config.group.measure_until(Stop::default());
+        let validation = self.measure(&model, validate)?;
         let validation_seconds = validation.is_some().then(|| start.elapsed().as_secs_f64());
         self.agree_to_stop()?;
-        if self.stop.requested() {
+        if self.stops.agreed.requested() {
             return Ok(());
         }
         let validation = self.measured_by_first(validation)?;
-        match &validation {
-            None => self.warn_of_no_validation()?,
-            Some(metrics) => match metrics.get(&self.config.monitor.metric) {
-                Some(value) => self.warn_of_no_number(*value)?,
-                None => {
-                    let monitored = self.config.monitor.metric.clone();
-                    let metrics = metrics.keys().cloned().collect();
-                    return Err(TrainError::NotMeasured { monitored, metrics }.into());
-                }
-            },
-        }
+        self.check_monitored(validation.as_ref())?;
         for sample in std::mem::take(&mut self.shown) {
             self.tell(&sample)?;
         }
@@ -413,6 +388,20 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
             self.checkpoint_after_epoch()?;
         }
         Ok(())
+    }
+
+    /// Measures the model with `validate`, which an interruption may end early.
+    fn measure<E: From<TrainError>>(
+        &mut self,
+        model: &M::InnerModule,
+        validate: impl FnOnce(&M::InnerModule) -> Result<Option<Metrics>, E>,
+    ) -> Result<Option<Metrics>, E> {
+        self.tell(&Event::Validating)?;
+        self.config.group.measure_until(self.stops.interrupt.clone());
+        let validation = if self.observer.validates() { validate(model)? } else { None };
+        self.check_finite()?; // what a device measured that lacked memory or failed is wrong
+        self.config.group.measure_until(Stop::default());
+        Ok(validation)
     }
 
     /// Ends the run; one that was interrupted leaves a checkpoint.
@@ -434,9 +423,9 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
         if status == EndStatus::Interrupted {
             self.checkpoint()?;
             self.read_sums()?; // which fails where training has diverged
-            self.config.group.measure_until(self.stop.clone());
+            self.config.group.measure_until(self.stops.agreed.clone());
         } else {
-            self.config.group.measure_until(self.interrupt.clone());
+            self.config.group.measure_until(self.stops.interrupt.clone());
         }
         self.share_statistics()?;
         self.report_rest()?;
@@ -465,7 +454,7 @@ impl<'run, B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'run, B, M> {
             steps,
             samples: record.samples,
             trainable_parameters,
-            seconds_training: self.clock.seconds(),
+            seconds_training: self.timing.clock.seconds(),
             tuning: record.tuning,
             train_loss: record.epoch.mean_loss(),
             train_accuracy: record.epoch.accuracy(),

@@ -21,13 +21,13 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
             return Ok(gradients);
         }
         self.learning_what_is_asked(|trainer| {
-            let Trainer { state, parameters, config, spent, .. } = trainer;
+            let Trainer { state, parameters, config, timing, .. } = trainer;
             let (loss, correct) = (state.update_loss.clone(), state.correct.take());
             let share = UpdateShare { gradients, loss, correct };
             let (sum, seconds) = share.sum_over(parameters, &config.group, &mut state.message)?;
             state.update_loss = sum.loss;
             state.record.note_correct(sum.correct);
-            spent.communication += seconds;
+            timing.spent.communication += seconds;
             Ok(sum.gradients)
         })
     }
@@ -44,7 +44,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         act: impl FnOnce(&mut Self) -> Result<T, TrainError>,
     ) -> Result<T, TrainError> {
         let group = &self.config.group;
-        if self.interrupt.requested() {
+        if self.stops.interrupt.requested() {
             group.ask_to_stop();
         }
         if group.is_rank_zero() && self.has_waited_to_save() {
@@ -52,7 +52,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         }
         let done = act(self)?;
         if self.config.group.stops() {
-            self.stop.request();
+            self.stops.agreed.request();
         }
         Ok(done)
     }

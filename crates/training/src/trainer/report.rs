@@ -1,16 +1,17 @@
 //! What the trainer reads from the device from time to time, and reports to its observer.
 
-use std::time::{Duration, Instant};
+use std::{
+    rc::Rc,
+    time::{Duration, Instant},
+};
 
-use backend::{AutodiffBackend, device::refused_bytes};
+use backend::AutodiffBackend;
 use burn::module::AutodiffModule;
 
 use crate::{
-    EndStatus, EpochReport, Event, Metrics, StepReport, TrainError, Trainer,
+    EpochReport, Event, Metrics, StepReport, TrainError, Trainer,
     loss_scale::LossScale,
-    parameters::{not_finite, sums},
-    progress::{Interval, PhaseTimes},
-    state::NotFinite,
+    timing::{BatchTimer, Clock, Interval, PhaseTimes},
 };
 
 /// How many first updates of a process the trainer waits for on a GPU: they run all operations that later
@@ -19,19 +20,42 @@ pub const TUNING_UPDATES: u64 = 3;
 /// Between two reports of progress.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 
+/// When updates began, and what they took.
+pub(super) struct Timing {
+    pub(super) clock: Clock,
+    /// The clock's seconds after the last update that tuned.
+    pub(super) tuned_until: f64,
+    pub(super) batches: Rc<BatchTimer>,
+    /// Since the losses were last read.
+    pub(super) spent: PhaseTimes,
+    progress_told: Instant,
+}
+
+impl Timing {
+    pub(super) fn new() -> Self {
+        Self {
+            clock: Clock::default(),
+            tuned_until: 0.0,
+            batches: Rc::default(),
+            spent: PhaseTimes::default(),
+            progress_told: Instant::now(),
+        }
+    }
+}
+
 impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
     /// Generates text with `write` from `prompt`, to show the model's progress; to be called before the end
     /// of an epoch, which reports it. After an interruption nothing is generated; one during validation
     /// discards the text: the resumed run ends that epoch again.
     pub fn show(&mut self, prompt: &str, write: impl FnOnce(&M::InnerModule) -> String) {
         let is_heard = self.config.group.is_rank_zero() && self.observer.validates();
-        if self.stop.requested() || !is_heard {
+        if self.stops.agreed.requested() || !is_heard {
             return;
         }
         let clock_ran = self.stop_clock();
         let text = write(&self.state.evaluated());
         if clock_ran {
-            self.clock.start();
+            self.timing.clock.start();
         }
         let (epoch, step) = (self.state.record.epochs_ended + 1, self.step_number());
         self.shown.push(Event::Sample { epoch, step, prompt: prompt.to_owned(), text });
@@ -60,82 +84,21 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
 
     /// Records the last update as one that tuned.
     fn leave_out_of_throughput(&mut self) {
-        let now = self.clock.seconds();
-        let before = std::mem::replace(&mut self.tuned_until, now);
+        let now = self.timing.clock.seconds();
+        let before = std::mem::replace(&mut self.timing.tuned_until, now);
         self.state.record.note_tuning(before, now);
-        self.spent = PhaseTimes::default();
-        self.batch_timer.take_waited();
+        self.timing.spent = PhaseTimes::default();
+        self.timing.batches.take_waited();
     }
 
     /// Reports how far the run is, now and then, without waiting for the device.
     pub(super) fn tell_of_progress(&mut self) -> Result<(), TrainError> {
-        if self.progress_told.elapsed() < PROGRESS_EVERY {
+        if self.timing.progress_told.elapsed() < PROGRESS_EVERY {
             return Ok(());
         }
-        self.progress_told = Instant::now();
+        self.timing.progress_told = Instant::now();
         let (epoch, step) = (self.state.record.epochs_begun(), self.step_number());
         self.tell(&Event::Progress { epoch, step })
-    }
-
-    /// Fails where training has diverged, and reports it, or where the device lacked memory or failed;
-    /// waits for the device.
-    pub(super) fn check_finite(&mut self) -> Result<(), TrainError> {
-        let step = self.step_number();
-        let done = self.state.wait();
-        let diverged = self.state.has_diverged();
-        if let Some(bytes) = refused_bytes() {
-            return Err(TrainError::OutOfMemory { bytes });
-        }
-        done?;
-        if diverged {
-            let what = match self.state.not_finite() {
-                Some(NotFinite::Loss) => "the loss".to_owned(),
-                Some(NotFinite::Gradient(position)) => {
-                    format!("the gradient of `{}`, or its square,", self.parameters[position].path)
-                }
-                None => "the loss or a gradient".to_owned(),
-            };
-            return Err(self.diverged(self.updates_finite_until, what));
-        }
-        self.updates_finite_until = step;
-        Ok(())
-    }
-
-    /// Fails if a parameter that was finite at the start, such as a running statistic, is not, though all
-    /// losses and gradients were; waits for the device.
-    pub(super) fn check_model(&mut self, model: &M::InnerModule) -> Result<(), TrainError> {
-        let not_finite =
-            not_finite(model, |position| !self.not_finite_at_start.contains(&position));
-        match not_finite.first() {
-            None => {
-                self.model_finite_until = self.step_number();
-                Ok(())
-            }
-            Some(&position) => {
-                let what = format!("`{}`", self.parameters[position].path);
-                Err(self.diverged(self.model_finite_until, what))
-            }
-        }
-    }
-
-    /// Reports that a run diverged.
-    ///
-    /// - `after`: the last step after which all was known to be finite
-    fn diverged(&mut self, after: u64, what: String) -> TrainError {
-        let step = self.step_number();
-        let epoch = self.state.record.epochs_begun();
-        let is_told = std::mem::replace(&mut self.diverged, true);
-        let end = Event::End { status: EndStatus::Diverged, epoch, step };
-        if !is_told && let Err(error) = self.tell(&end) {
-            return error;
-        }
-        TrainError::Diverged {
-            what,
-            after,
-            step,
-            learning_rate: self.state.record.learning_rate,
-            clip_norm: self.config.clip_norm,
-        }
     }
 
     /// Reads from the device what was summed there since the last call.
@@ -148,8 +111,8 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
 
     /// Records the time spent since the last call.
     pub(super) fn record_time(&mut self) {
-        let spent = std::mem::take(&mut self.spent);
-        self.state.spend(PhaseTimes { waited: self.batch_timer.take_waited(), ..spent });
+        let spent = std::mem::take(&mut self.timing.spent);
+        self.state.spend(PhaseTimes { waited: self.timing.batches.take_waited(), ..spent });
     }
 
     /// Stops the clock once the device has done what was asked of it, which is what the clock measures;
@@ -158,7 +121,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         if !B::IS_SYNCHRONOUS {
             let _ = self.state.has_diverged(); // waits; those who ask for it report it
         }
-        self.clock.stop()
+        self.timing.clock.stop()
     }
 
     /// Reports the log interval that ends with this step.
@@ -180,7 +143,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
     fn report_interval(&mut self) -> Result<(), TrainError> {
         let gradient_norm = self.state.gradient_norm();
         let loss_scale = self.state.loss_scale.as_ref().map(LossScale::read_factor);
-        let now = self.clock.seconds();
+        let now = self.timing.clock.seconds();
         let record = &mut self.state.record;
         let interval = std::mem::replace(&mut record.interval, Interval::from(now));
         let report = StepReport {
@@ -201,7 +164,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         &mut self,
         validation_seconds: Option<f64>,
     ) -> Result<(), TrainError> {
-        let now = self.clock.seconds();
+        let now = self.timing.clock.seconds();
         let record = &self.state.record;
         let interval = record.epoch;
         let report = EpochReport {
@@ -217,48 +180,6 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
             throughput: interval.throughput::<B>(now, self.config.work, &self.state.device()),
         };
         self.tell(&Event::Epoch(report))
-    }
-
-    /// Warns, after the first epoch of this process, of settings that need a validation loss where there is
-    /// none.
-    pub(super) fn warn_of_no_validation(&mut self) -> Result<(), TrainError> {
-        if std::mem::replace(&mut self.warned_of_no_validation, true) {
-            return Ok(());
-        }
-        for message in self.config.without_validation() {
-            self.tell(&Event::Warning { message })?;
-        }
-        Ok(())
-    }
-
-    /// Warns of the first epoch in which validation measured no number.
-    pub(super) fn warn_of_no_number(&mut self, monitored: f64) -> Result<(), TrainError> {
-        if !monitored.is_nan() || std::mem::replace(&mut self.warned_of_no_number, true) {
-            return Ok(());
-        }
-        let message = format!(
-            "the validation's `{}` is not a number, so this epoch is not taken for a better one",
-            self.config.monitor.metric
-        );
-        self.tell(&Event::Warning { message })
-    }
-
-    /// Warns after the first epoch if all running statistics are those from before it. A few may be, such as
-    /// those of a layer that no batch reached.
-    pub(super) fn warn_of_unmoved_statistics(&mut self) -> Result<(), TrainError> {
-        if self.statistics.is_empty() || self.step_number() == self.began_at {
-            return Ok(());
-        }
-        let before = std::mem::take(&mut self.statistics);
-        let now = sums(self.state.model(), |position| before.contains_key(&position));
-        let first = before.first_key_value().filter(|_| now == before);
-        let Some((&position, _)) = first else { return Ok(()) };
-        let message = format!(
-            "`{}` is what it was before the epoch, as are all running statistics, and validation normalises by \
-             them: after each step call `trainer.map_model(|model| pass.update_statistics(model))`",
-            self.parameters[position].path
-        );
-        self.tell(&Event::Warning { message })
     }
 
     /// The error of an epoch with that many updates.
