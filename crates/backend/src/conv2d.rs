@@ -62,10 +62,11 @@ pub(crate) fn composed<B: Backend>(
     weight: FloatTensor<B>,
     bias: Option<FloatTensor<B>>,
     options: &Conv2dOptions,
+    rectified: bool,
 ) -> FloatTensor<B> {
     overrides::note_composed();
     let output = B::conv2d(input, weight, bias, burn_options(options));
-    if options.relu { primitive(relu::<B, 4>(tensor(output))) } else { output }
+    if rectified { primitive(relu::<B, 4>(tensor(output))) } else { output }
 }
 
 pub(crate) fn composed_backward<B: Backend>(
@@ -90,7 +91,7 @@ pub(crate) fn composed_backward<B: Backend>(
 }
 
 pub(crate) fn burn_options(options: &Conv2dOptions) -> ConvOptions<2> {
-    let Conv2dOptions { stride, padding, relu: _ } = *options;
+    let Conv2dOptions { stride, padding } = *options;
     ConvOptions::new(stride, padding, [1, 1], 1)
 }
 
@@ -100,6 +101,7 @@ pub(crate) fn recorded<B: Backend, C: CheckpointStrategy>(
     weight: FloatTensor<Autodiff<B, C>>,
     bias: Option<FloatTensor<Autodiff<B, C>>>,
     options: &Conv2dOptions,
+    rectified: bool,
 ) -> FloatTensor<Autodiff<B, C>> {
     let no_bias = Autodiff::<B, C>::from_inner(weight.primitive.clone());
     let parents = [&input, &weight, bias.as_ref().unwrap_or(&no_bias)];
@@ -109,8 +111,8 @@ pub(crate) fn recorded<B: Backend, C: CheckpointStrategy>(
     let wanted = parents.map(|parent| parent.is_tracked()).into();
     let [input, weight] = [input, weight].map(|parent| parent.primitive);
     let bias = bias.map(|bias| bias.primitive);
-    let output = B::fused_conv2d(input.clone(), weight.clone(), bias, options);
-    let rectified = options.relu.then(|| output.clone());
-    let saved = Conv2dSaved { input, weight, output: rectified, options: *options, wanted };
+    let output = B::fused_conv2d(input.clone(), weight.clone(), bias, options, rectified);
+    let kept = rectified.then(|| output.clone());
+    let saved = Conv2dSaved { input, weight, output: kept, options: *options, wanted };
     tape::finish(recording, saved, output)
 }

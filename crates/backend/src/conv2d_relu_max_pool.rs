@@ -24,8 +24,7 @@ pub(crate) fn composed<B: Backend>(
     bias: FloatTensor<B>,
     options: &Conv2dOptions,
 ) -> (FloatTensor<B>, IntTensor<B>) {
-    let options = Conv2dOptions { relu: true, ..*options };
-    let map = conv2d::composed::<B>(input, weight, Some(bias), &options);
+    let map = conv2d::composed::<B>(input, weight, Some(bias), options, true);
     max_pool2d::composed::<B>(map, &PoolOptions::square(2))
 }
 

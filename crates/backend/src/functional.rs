@@ -21,8 +21,6 @@ pub struct Conv2dOptions {
     pub stride: [usize; 2],
     /// Rows and columns of zeros at each side.
     pub padding: [usize; 2],
-    /// Whether ReLU follows.
-    pub relu: bool,
 }
 
 impl Conv2dOptions {
@@ -45,7 +43,7 @@ fn positions(input: usize, padding: usize, window: usize, stride: usize) -> usiz
 
 impl Default for Conv2dOptions {
     fn default() -> Self {
-        Self { stride: [1, 1], padding: [0, 0], relu: false }
+        Self { stride: [1, 1], padding: [0, 0] }
     }
 }
 
@@ -123,7 +121,7 @@ pub struct LstmState<B: Backend> {
     pub hidden: Tensor<B, 2>,
 }
 
-/// Convolution with bias, and ReLU if `options` say so. For groups of channels and dilation there is
+/// Convolution with bias, and ReLU if asked for. For groups of channels and dilation there is
 /// Burn's own `conv2d`.
 ///
 /// - `input`: `[batch, inputs, height, width]`
@@ -140,14 +138,16 @@ pub fn conv2d<B: Backend>(
     weight: Tensor<B, 4>,
     bias: Option<Tensor<B, 1>>,
     options: &Conv2dOptions,
+    rectified: bool,
 ) -> Tensor<B, 4> {
     let of_bias = bias.as_ref().map(Tensor::dims);
     checks::conv2d(input.dims(), weight.dims(), of_bias, options);
-    result(B::fused_conv2d(operand(input), operand(weight), bias.map(operand), options))
+    let [input, weight] = [input, weight].map(operand);
+    result(B::fused_conv2d(input, weight, bias.map(operand), options, rectified))
 }
 
 /// Convolution with bias, ReLU, and the maximum of windows of 2x2, in one operation that keeps no
-/// full map. `options.relu` is ignored.
+/// full map.
 ///
 /// - shapes as in [`conv2d`], height and width of the result halved, rounded down
 ///

@@ -264,8 +264,9 @@ pub trait Backend: burn::tensor::backend::Backend {
         weight: FloatTensor<Self>,
         bias: Option<FloatTensor<Self>>,
         options: &Conv2dOptions,
+        rectified: bool,
     ) -> FloatTensor<Self> {
-        conv2d::composed::<Self>(input, weight, bias, options)
+        conv2d::composed::<Self>(input, weight, bias, options, rectified)
     }
 
     /// The gradients of [`fused_conv2d`](Self::fused_conv2d) that are wanted, from that of its output.

@@ -80,8 +80,9 @@ impl<B: Backend, C: CheckpointStrategy> Backend for Autodiff<B, C> {
         weight: FloatTensor<Self>,
         bias: Option<FloatTensor<Self>>,
         options: &Conv2dOptions,
+        rectified: bool,
     ) -> FloatTensor<Self> {
-        conv2d::recorded::<B, C>(input, weight, bias, options)
+        conv2d::recorded::<B, C>(input, weight, bias, options, rectified)
     }
 
     fn fused_conv2d_relu_max_pool(

@@ -68,9 +68,14 @@ fn an_empty_batch_gives_an_empty_output_and_no_gradient() {
         return;
     }
     let tensors = tensors([0, 3, 8, 8], [4, 3, 3, 3]);
-    let options = Conv2dOptions { relu: true, ..Default::default() };
-    let output =
-        conv2d(tensors.input.clone(), tensors.weight.clone(), Some(tensors.bias.clone()), &options);
+    let options = Conv2dOptions::default();
+    let output = conv2d(
+        tensors.input.clone(),
+        tensors.weight.clone(),
+        Some(tensors.bias.clone()),
+        &options,
+        true,
+    );
     assert_eq!(output.dims(), [0, 4, 6, 6]);
     let pooled = max_pool2d(output, &PoolOptions::square(2));
     assert_eq!(pooled.dims(), [0, 4, 3, 3]);
@@ -81,11 +86,11 @@ fn an_empty_batch_gives_an_empty_output_and_no_gradient() {
 
 #[test]
 fn gradients_are_those_of_the_tensors_that_ask_for_them() {
-    let options = Conv2dOptions { relu: true, ..Default::default() };
+    let options = Conv2dOptions::default();
     let all = tensors([2, 16, 6, 6], [16, 16, 3, 3]);
     let run = |tensors: &Tensors<Recording>| {
         let Tensors { input, weight, bias } = tensors.clone();
-        conv2d(input, weight, Some(bias), &options).sum().backward()
+        conv2d(input, weight, Some(bias), &options, true).sum().backward()
     };
     let expected = run(&all);
 
@@ -110,7 +115,7 @@ fn gradients_are_those_of_the_tensors_that_ask_for_them() {
     );
 
     let Tensors { input, weight, .. } = all.clone();
-    let gradients = conv2d(input, weight, None, &options).sum().backward();
+    let gradients = conv2d(input, weight, None, &options, true).sum().backward();
     assert_eq!(all.weight.grad(&gradients).unwrap().dims(), [16, 16, 3, 3]);
 }
 
@@ -126,13 +131,13 @@ fn any_number_of_threads_computes_the_same_bits() {
         ([5, 3, 17, 16], [20, 3, 3, 3], 1),
         ([5, 16, 12, 13], [32, 16, 3, 3], 2),
     ] {
-        let options = Conv2dOptions { stride: [stride; 2], padding: [1, 1], relu: true };
+        let options = Conv2dOptions { stride: [stride; 2], padding: [1, 1] };
         let run = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| {
                 let tensors = tensors(input, weight);
                 let apart = results(&tensors, |t| {
-                    let map = conv2d(t.input, t.weight, Some(t.bias), &options);
+                    let map = conv2d(t.input, t.weight, Some(t.bias), &options, true);
                     max_pool2d(map, &PoolOptions::square(2))
                 });
                 let at_once = results(&tensors, |t| {
@@ -172,7 +177,7 @@ fn gradients_equal_finite_differences() {
     if !["cpu", "ndarray"].contains(&NAME) {
         return;
     }
-    let options = Conv2dOptions { stride: [2, 1], padding: [1, 0], relu: true };
+    let options = Conv2dOptions { stride: [2, 1], padding: [1, 0] };
     let Tensors { input, weight, bias } = tensors([2, 3, 7, 6], [4, 3, 3, 2]);
     let leaves = Tensors {
         input: double(&input).require_grad(),
@@ -180,7 +185,7 @@ fn gradients_equal_finite_differences() {
         bias: double(&bias).require_grad(),
     };
     let loss = |tensors: Tensors<Recording>| {
-        let map = conv2d(tensors.input, tensors.weight, Some(tensors.bias), &options);
+        let map = conv2d(tensors.input, tensors.weight, Some(tensors.bias), &options, true);
         let map = max_pool2d(map, &PoolOptions { kernel: [2, 3], stride: [1, 1], padding: [1, 1] });
         let factors = random::<Recording, 4>(4, map.dims()).cast(DType::F64);
         (map * factors).sum()

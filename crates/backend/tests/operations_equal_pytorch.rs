@@ -334,11 +334,11 @@ fn convolutions(relative: f64) {
     for Conv2d { stride, padding, rectified, pooled, tensors } in golden().conv2d {
         let (input, weight) = (tensors.parent::<4>("input"), tensors.parent::<4>("weight"));
         let bias = tensors.parent::<1>("bias");
-        let options = Conv2dOptions { stride, padding, relu: rectified };
+        let options = Conv2dOptions { stride, padding };
         let (x, w, b) = (input.clone(), weight.clone(), bias.clone());
         let output = match pooled {
             true => functional::conv2d_relu_max_pool(x, w, b, &options),
-            false => functional::conv2d(x, w, Some(b), &options),
+            false => functional::conv2d(x, w, Some(b), &options, rectified),
         };
         tensors.assert_to_largest("output", output.clone(), relative);
         let gradients = (output * tensors.constant::<4>("of_output")).sum().backward();

@@ -33,9 +33,9 @@ type Layer<B> = fn(Tensor<B, 1>) -> Tensor<B, 1>;
 fn layers<B: Backend>() -> Vec<(&'static str, Vec<usize>, Layer<B>)> {
     vec![
         ("conv2d", vec![4, 3, 3, 3], |weight| {
-            let options = Conv2dOptions { relu: true, ..Conv2dOptions::default() };
+            let options = Conv2dOptions::default();
             let bias = Some(random(1, [4]));
-            conv2d(random(0, [2, 3, 9, 8]), weight.reshape([4, 3, 3, 3]), bias, &options)
+            conv2d(random(0, [2, 3, 9, 8]), weight.reshape([4, 3, 3, 3]), bias, &options, true)
                 .flatten(0, 3)
         }),
         ("conv2d_relu_max_pool", vec![4, 3, 3, 3], |weight| {

@@ -22,21 +22,21 @@ fn indices(count: usize) -> Tensor<Selected, 1, Int> {
 #[should_panic(expected = "conv2d: the input [2, 1, 32, 32] has 1 channels, and the weight \
                            [4, 3, 3, 3] reads 3")]
 fn a_convolution_of_other_channels() {
-    conv2d(zeros([2, 1, 32, 32]), zeros([4, 3, 3, 3]), None, &Conv2dOptions::default());
+    conv2d(zeros([2, 1, 32, 32]), zeros([4, 3, 3, 3]), None, &Conv2dOptions::default(), false);
 }
 
 #[test]
 #[should_panic(expected = "conv2d: the bias of [3] must be [4]")]
 fn a_convolution_with_another_bias() {
     let bias = Some(zeros([3]));
-    conv2d(zeros([2, 3, 8, 8]), zeros([4, 3, 3, 3]), bias, &Conv2dOptions::default());
+    conv2d(zeros([2, 3, 8, 8]), zeros([4, 3, 3, 3]), bias, &Conv2dOptions::default(), false);
 }
 
 #[test]
 #[should_panic(expected = "conv2d: the stride [1, 0] must be at least 1")]
 fn a_convolution_that_does_not_move() {
     let options = Conv2dOptions { stride: [1, 0], ..Default::default() };
-    conv2d(zeros([2, 3, 8, 8]), zeros([4, 3, 3, 3]), None, &options);
+    conv2d(zeros([2, 3, 8, 8]), zeros([4, 3, 3, 3]), None, &options, false);
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn a_convolution_that_does_not_move() {
                            the padding [1, 1]")]
 fn a_kernel_that_is_too_wide() {
     let options = Conv2dOptions { padding: [1; 2], ..Default::default() };
-    conv2d(zeros([2, 1, 8, 4]), zeros([4, 1, 3, 7]), None, &options);
+    conv2d(zeros([2, 1, 8, 4]), zeros([4, 1, 3, 7]), None, &options, false);
 }
 
 #[test]

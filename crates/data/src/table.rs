@@ -5,9 +5,12 @@ mod notes;
 mod telling;
 pub(crate) mod text_columns;
 
-use std::{collections::HashMap, path::PathBuf};
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+};
 
-use preprocess::dress::Number;
+use preprocess::{dress::Number, standardise_target};
 use rayon::prelude::*;
 use store::{sha256_hex, sha256_hex_of_values};
 
@@ -17,6 +20,22 @@ pub(crate) use self::{
     notes::{FEW_NOTES, notes_on_columns, notes_on_splits},
 };
 use crate::{DataError, Shared, TablePreprocessing, TargetKind, Task, count::grouped};
+
+/// The standard score of a regression's target.
+///
+/// - `row`: where it stands in the file
+pub(crate) fn target_score(
+    value: f64,
+    [mean, deviation]: [f64; 2],
+    path: &Path,
+    row: impl FnOnce() -> String,
+) -> Result<f32, DataError> {
+    standardise_target(value, mean, deviation).ok_or_else(|| DataError::FarTarget {
+        path: path.to_owned(),
+        row: row(),
+        value,
+    })
+}
 
 /// A target of whole numbers is a class if it has at most this many.
 pub(crate) const MOST_INTEGER_CLASSES: usize = 20;

@@ -3,7 +3,9 @@
 use std::fmt;
 
 use models::Architecture;
-use preprocess::{ImagePreprocessing, TablePreprocessing, Task, TextFeatures, Vocabulary};
+use preprocess::{
+    Column, ColumnKind, ImagePreprocessing, TablePreprocessing, Task, TextFeatures, Vocabulary,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::{InferenceError, model::IMAGES_AT_A_TIME};
@@ -101,6 +103,12 @@ impl Description {
         let classes = self.classes.len();
         match (&self.preprocessing, &self.architecture) {
             (Preprocessing::Table(table), Architecture::Mlp(network)) => {
+                for Column { kind, name, .. } in &table.columns {
+                    if matches!(kind, ColumnKind::Text { length, .. } if *length > TextFeatures::LONGEST)
+                    {
+                        return Err(format!("the texts of column `{name}` are too long"));
+                    }
+                }
                 equal("features of a row", table.width(), network.inputs)?;
                 let embedded =
                     network.embeddings.iter().map(|table| (table.feature, table.entries));

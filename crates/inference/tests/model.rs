@@ -147,7 +147,7 @@ fn whole(file: TensorFile) -> Model<Selected> {
 fn a_file_that_contradicts_itself_is_refused() {
     let deep = json!([[2], [], [], [], [], []]);
     let of_nothing = json!({ "network": "mlp", "inputs": 0, "hidden": [4], "outputs": 3 });
-    let cases: [(File, &str, Value, &str); 24] = [
+    let cases: [(File, &str, Value, &str); 25] = [
         (table, "/architecture/inputs", json!(0), "[[1, 1]] (the first and how many), overlap"),
         (table, "/architecture", of_nothing, "one of them is 0"),
         (table, "/architecture/inputs", json!(4), "3 features of a row, but 4 for its network"),
@@ -156,6 +156,7 @@ fn a_file_that_contradicts_itself_is_refused() {
         (table, "/architecture/embeddings/0/feature", json!(0), "the embedded features are not"),
         (table, "/architecture/embeddings/0/entries", json!(2), "the embedded features are not"),
         (reviews, "/architecture/texts/0/length", json!(2), "read as text are not its tokens"),
+        (reviews, "/preprocessing/columns/1/length", json!(u64::MAX), "column `q` are too long"),
         (reviews, "/architecture/texts/0/tokens", json!(6), "read as text are not its tokens"),
         (table, "/architecture/dropout", json!(-0.5), "the probability of dropout is -0.5"),
         (table, "/classes", json!(["a", "b"]), "its classes are not those of its target"),

@@ -121,6 +121,11 @@ pub struct TextFeatures {
     pub tokens: usize,
 }
 
+impl TextFeatures {
+    /// The most tokens of a text: more would fill the memory.
+    pub const LONGEST: usize = 1 << 24;
+}
+
 /// How a category is encoded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

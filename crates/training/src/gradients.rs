@@ -219,14 +219,13 @@ where
 {
     let each = gradients.0.into_iter().zip(&mut *slots).enumerate();
     let placeholder = diverged.clone();
-    let mut take = Take::<A, _, _> { rule: &rule, each, taken: Vec::new(), placeholder };
+    let mut take = Take::<A, _, _> { rule, each, taken: Vec::new(), placeholder };
     let model = model.map(&mut take);
     let taken = take.taken;
     let mut weights: Vec<_> = slots.iter().map(|_| None).collect();
     // Parameters of one rule are updated together.
     let mut alike = Vec::<(UpdateRule, Vec<usize>, Vec<_>)>::new();
-    for (position, learning) in taken {
-        let own = rule(position);
+    for (position, own, learning) in taken {
         match alike.iter_mut().find(|(rule, ..)| *rule == own) {
             Some((_, positions, these)) => {
                 positions.push(position);
@@ -247,10 +246,10 @@ where
 }
 
 /// Takes the weights that have a gradient out of a model, so that nothing else refers to them.
-struct Take<'a, A: AutodiffBackend, I, R> {
-    rule: &'a R,
+struct Take<A: AutodiffBackend, I, R> {
+    rule: R,
     each: I,
-    taken: Vec<(usize, backend::Parameter<A::InnerBackend>)>,
+    taken: Vec<(usize, UpdateRule, backend::Parameter<A::InnerBackend>)>,
     /// A parameter must have a tensor. This one, of another shape, is never used.
     placeholder: FloatTensor<A::InnerBackend>,
 }
@@ -258,7 +257,7 @@ struct Take<'a, A: AutodiffBackend, I, R> {
 /// A position, and the gradient and the optimizer's state of the parameter there.
 type Visited<'a, B> = (usize, (Option<FloatTensor<B>>, &'a mut Option<Slots<B>>));
 
-impl<'a, A, I, R> ModuleMapper<A> for Take<'_, A, I, R>
+impl<'a, A, I, R> ModuleMapper<A> for Take<A, I, R>
 where
     A: AutodiffBackend,
     I: Iterator<Item = Visited<'a, A::InnerBackend>>,
@@ -271,9 +270,9 @@ where
         let (id, weight, mapper) = parameter.consume();
         // `inner` moves the tensor out of the graph: with the losses gone it has no other owner.
         let weight = primitive(weight.inner());
-        let first = || first_slots::<A::InnerBackend>(&(self.rule)(position), &weight);
-        let slots = slots.take().unwrap_or_else(first);
-        self.taken.push((position, backend::Parameter { weight, gradient, slots }));
+        let rule = (self.rule)(position);
+        let slots = slots.take().unwrap_or_else(|| first_slots::<A::InnerBackend>(&rule, &weight));
+        self.taken.push((position, rule, backend::Parameter { weight, gradient, slots }));
         let other = Tensor::from_inner(tensor(self.placeholder.clone()));
         Param::from_mapped_value(id, other, mapper)
     }

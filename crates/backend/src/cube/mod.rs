@@ -225,17 +225,18 @@ where
         weight: FloatTensor<Self>,
         bias: Option<FloatTensor<Self>>,
         options: &Conv2dOptions,
+        rectified: bool,
     ) -> FloatTensor<Self> {
         let maps = conv2d_relu_max_pool::map_shape(&input.shape(), &weight.shape(), options);
         let takes = takes_any_float(&input) && can_be_counted(maps.num_elements());
         match bias {
-            Some(bias) if options.relu && takes => {
+            Some(bias) if rectified && takes => {
                 let sums = conv2d::forward::<R, Self>(input, weight, None, options);
                 channels_last::<Self>(sums, |sums| linear::with_bias(sums, bias, true))
             }
             bias => {
                 let output = conv2d::forward::<R, Self>(input, weight, bias, options);
-                if options.relu { channels_last::<Self>(output, Self::relu) } else { output }
+                if rectified { channels_last::<Self>(output, Self::relu) } else { output }
             }
         }
     }

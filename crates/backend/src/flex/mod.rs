@@ -202,8 +202,9 @@ impl Backend for Flex {
         weight: FloatTensor<Self>,
         bias: Option<FloatTensor<Self>>,
         options: &Conv2dOptions,
+        rectified: bool,
     ) -> FloatTensor<Self> {
-        conv::forward(input, weight, bias, options)
+        conv::forward(input, weight, bias, options, rectified)
     }
 
     fn fused_conv2d_backward(

@@ -46,7 +46,7 @@ pub(super) fn conv2d(
     bias: Option<[usize; 1]>,
     options: &Conv2dOptions,
 ) {
-    let Conv2dOptions { stride, padding, relu: _ } = *options;
+    let Conv2dOptions { stride, padding } = *options;
     let [outputs, inputs, height, width] = weight;
     let [_, channels, rows, columns] = input;
     assert!(!stride.contains(&0), "conv2d: the stride {stride:?} must be at least 1");

@@ -46,25 +46,25 @@ fn convolved<B: Backend>(
     input: [usize; 4],
     weight: [usize; 4],
     options: &Conv2dOptions,
+    rectified: bool,
     arithmetic: Arithmetic,
 ) -> [FloatTensor<B>; 4] {
     let [input, weight, bias] = operands::<B>(input, weight, arithmetic);
-    let output = B::fused_conv2d(input.clone(), weight.clone(), Some(bias), options);
+    let output = B::fused_conv2d(input.clone(), weight.clone(), Some(bias), options, rectified);
     let gradient = gradient::<B>(output.shape().dims(), arithmetic);
-    let rectified = options.relu.then(|| output.clone());
-    let saved = Conv2dSaved { input, weight, output: rectified, options: *options, wanted: ALL };
+    let kept = rectified.then(|| output.clone());
+    let saved = Conv2dSaved { input, weight, output: kept, options: *options, wanted: ALL };
     let found = B::fused_conv2d_backward(saved, gradient);
     [Some(output), found.input, found.weight, found.bias].map(Option::unwrap)
 }
 
 #[test]
 fn convolution_in_either_arithmetic() {
-    let with = |stride, padding, relu| Conv2dOptions {
-        stride: [stride, stride + 1],
-        padding: [padding, padding / 2],
-        relu,
+    let with = |stride, padding, rectified| {
+        let (stride, padding) = ([stride, stride + 1], [padding, padding / 2]);
+        (Conv2dOptions { stride, padding }, rectified)
     };
-    let square = |padding| Conv2dOptions { padding: [padding; 2], ..Default::default() };
+    let square = |padding| (Conv2dOptions { padding: [padding; 2], ..Default::default() }, false);
     let mut cases = vec![
         // As tensor cores take them, over the border and within it.
         ([2, 8, 10, 9], [16, 8, 3, 3], square(1)),
@@ -92,13 +92,15 @@ fn convolution_in_either_arithmetic() {
         cases.push(([1, 64, 8, 9], [64, 64, 3, 3], square(1)));
     }
     in_either_arithmetic(|arithmetic, relative| {
-        for (input, weight, options) in &cases {
-            let ours = convolved::<Selected>(*input, *weight, options, arithmetic);
-            let reference = convolved::<Flex>(*input, *weight, options, arithmetic);
+        for (input, weight, (options, rectified)) in &cases {
+            let ours = convolved::<Selected>(*input, *weight, options, *rectified, arithmetic);
+            let reference = convolved::<Flex>(*input, *weight, options, *rectified, arithmetic);
             let parts = ["output", "input", "weight", "bias"];
             for (part, (ours, reference)) in parts.into_iter().zip(ours.into_iter().zip(reference))
             {
-                let what = format!("{part}, {arithmetic:?}, {input:?}, {weight:?}, {options:?}");
+                let what = format!(
+                    "{part}, {arithmetic:?}, {input:?}, {weight:?}, {options:?}, {rectified}"
+                );
                 assert_close(&what, ours, reference, relative);
             }
         }
@@ -120,7 +122,8 @@ fn convolution_by_winograds_algorithm() {
     for (input, weight, padding, room) in cases {
         let options = Conv2dOptions { padding, ..Default::default() };
         in_either_arithmetic(|arithmetic, relative| {
-            let [output, of_input, ..] = convolved::<Flex>(input, weight, &options, arithmetic);
+            let [output, of_input, ..] =
+                convolved::<Flex>(input, weight, &options, false, arithmetic);
             let tensors = || operands::<Selected>(input, weight, arithmetic);
             let what = format!("{arithmetic:?}, {input:?}, {weight:?}, {padding:?}");
 
@@ -141,7 +144,7 @@ fn convolution_by_winograds_algorithm() {
 /// and more places than a tile has.
 #[test]
 fn convolution_by_the_tensor_memory_accelerator() {
-    let with = |stride, padding| Conv2dOptions { stride, padding, relu: false };
+    let with = |stride, padding| Conv2dOptions { stride, padding };
     let cases = [
         ([2, 32, 7, 9], [24, 32, 3, 3], with([1, 1], [1, 1])),
         ([1, 36, 6, 5], [9, 36, 3, 2], with([2, 1], [0, 2])),
@@ -152,7 +155,7 @@ fn convolution_by_the_tensor_memory_accelerator() {
     ];
     let arithmetic = Arithmetic::Fast;
     for (input, weight, options) in cases {
-        let [output, ..] = convolved::<Flex>(input, weight, &options, arithmetic);
+        let [output, ..] = convolved::<Flex>(input, weight, &options, false, arithmetic);
         let tensors = operands::<Selected>(input, weight, arithmetic);
         let [of_input, of_weight, bias] = tensors;
         let found = by_accelerator(of_input, of_weight, Some(bias), &options);
@@ -209,7 +212,7 @@ fn convolved_in<B: Backend>(
     let bias = cast(primitive(normal::<B, 1>([weight[0]], 3)));
     let input = cast(primitive(normal::<B, 4>(input, 1)));
     let weight = B::laid_out(cast(primitive(normal::<B, 4>(weight, 2))));
-    let output = B::fused_conv2d(input.clone(), weight.clone(), None, &options);
+    let output = B::fused_conv2d(input.clone(), weight.clone(), None, &options, false);
     // So small that no sum is much larger than one.
     let gradient = normal::<B, 4>(output.shape().dims(), 4) * 0.02;
     let (pooled, _) = B::fused_conv2d_relu_max_pool(input.clone(), weight.clone(), bias, &options);

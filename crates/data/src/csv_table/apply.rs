@@ -8,10 +8,7 @@ use std::{
     path::Path,
 };
 
-use preprocess::{
-    cell::{self, Cell},
-    standardise_target,
-};
+use preprocess::cell::{self, Cell};
 
 use super::{
     CsvError, decimal_comma,
@@ -22,7 +19,8 @@ use super::{
     row::Row,
 };
 use crate::{
-    DataError, Odd, Origins, Table, TablePreprocessing, Target, TargetKind, Targets, count::grouped,
+    DataError, Odd, Origins, Table, TablePreprocessing, Target, TargetKind, Targets,
+    count::grouped, table::target_score,
 };
 
 /// Rows to predict.
@@ -428,12 +426,8 @@ impl<'a> TargetReader<'a> {
             TargetKind::Regression { mean, deviation } => {
                 let value = cell::number(name, text, self.target.dress).map_err(wrong)?;
                 if let Some(value) = value {
-                    let score = standardise_target(value, mean, deviation);
-                    self.values.push(score.ok_or_else(|| DataError::FarTarget {
-                        path: path.to_owned(),
-                        row: format!("line {line}"),
-                        value,
-                    })?);
+                    let row = || format!("line {line}");
+                    self.values.push(target_score(value, [mean, deviation], path, row)?);
                 }
                 value.is_some()
             }

@@ -3,7 +3,7 @@
 use std::{collections::HashMap, path::Path};
 
 use preprocess::{
-    standardise, standardise_target,
+    standardise,
     text_cell::{encode_tokens, ids_of_plain},
 };
 
@@ -18,7 +18,7 @@ use crate::{
     Column, ColumnKind, DataError, Dress, Moments, Origins, Table, TablePreprocessing, Target,
     TargetKind, Targets,
     table::{
-        self, matrix,
+        self, matrix, target_score,
         text_columns::{self, EMPTY},
     },
 };
@@ -126,11 +126,8 @@ fn encode_targets(
     match (kind, &records.target) {
         (&TargetKind::Regression { mean, deviation }, Cells::Numbers(numbers)) => {
             let score = |&row: &usize| {
-                let value = numbers[row];
-                standardise_target(value, mean, deviation).ok_or_else(|| {
-                    let row = format!("line {}", records.lines[row]);
-                    DataError::FarTarget { path: path.to_owned(), row, value }
-                })
+                let line = || format!("line {}", records.lines[row]);
+                target_score(numbers[row], [mean, deviation], path, line)
             };
             rows.iter().map(score).collect::<Result<_, _>>().map(Targets::Values)
         }

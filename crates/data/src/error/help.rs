@@ -75,7 +75,7 @@ impl DataError {
                     .into()
             }
             Self::TextColumns { .. } => {
-                "the length must be at least 1, and the vocabulary from 2 to 1,000,000".into()
+                "the length must be from 1 to 16,777,216, and the vocabulary from 2 to 1,000,000".into()
             }
             Self::NothingToMake { .. } => "ask for at least one of each".into(),
             Self::LabelOutOfRange { classes, .. } => {

@@ -12,7 +12,7 @@ mod target;
 
 use std::path::{Path, PathBuf};
 
-use preprocess::{FAR, standardise, standardise_target};
+use preprocess::{FAR, standardise};
 
 use self::array::Array;
 pub use self::error::NpyError;
@@ -22,7 +22,7 @@ use crate::{
     count::grouped,
     files::Folder,
     shared, split,
-    table::{matrix, notes_on_columns, notes_on_splits, regression, target_note},
+    table::{matrix, notes_on_columns, notes_on_splits, regression, target_note, target_score},
 };
 
 /// The name of the column to predict.
@@ -322,10 +322,8 @@ impl Samples {
                     let mut value = [0.0];
                     self.targets.read_row(row, &mut value);
                     let [value] = value;
-                    standardise_target(value, mean, deviation).ok_or_else(|| {
-                        let (path, row) = (self.targets.path.clone(), format!("row {row}"));
-                        DataError::FarTarget { path, row, value }
-                    })
+                    let row = || format!("row {row}");
+                    target_score(value, [mean, deviation], &self.targets.path, row)
                 };
                 Targets::Values(rows.iter().map(score).collect::<Result<_, _>>()?)
             }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use preprocess::words::Words;
+use preprocess::{TextFeatures, words::Words};
 
 use super::{Table, column_ranges};
 use crate::{
@@ -13,10 +13,10 @@ use crate::{
 /// How columns of texts are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TextColumns {
-    /// The most words that are told apart, from 2 to [`MOST_WORDS`](Self::MOST_WORDS): the most frequent of those that are in two texts or
-    /// more, and one for all others.
+    /// The most words that are told apart, from 2 to [`MOST_WORDS`](Self::MOST_WORDS): the most frequent of
+    /// those that are in two texts or more, and one for all others.
     pub vocabulary: usize,
-    /// The most tokens that are read of a text, at least 1: its last ones.
+    /// The most tokens that are read of a text, from 1 to [`TextFeatures::LONGEST`]: its last ones.
     pub length: usize,
 }
 
@@ -26,7 +26,9 @@ impl TextColumns {
 
     pub(crate) fn check(self) -> Result<(), DataError> {
         let Self { vocabulary, length } = self;
-        match (2..=Self::MOST_WORDS).contains(&vocabulary) && length > 0 {
+        let is_vocabulary = (2..=Self::MOST_WORDS).contains(&vocabulary);
+        let is_length = (1..=TextFeatures::LONGEST).contains(&length);
+        match is_vocabulary && is_length {
             true => Ok(()),
             false => Err(DataError::TextColumns { vocabulary, length }),
         }

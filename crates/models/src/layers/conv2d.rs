@@ -57,7 +57,7 @@ impl Conv2dConfig {
         Conv2d {
             weight: initializer.weight(initialization, [outputs, inputs, height, width]),
             bias,
-            options: Conv2dOptions { stride, padding, ..Conv2dOptions::default() },
+            options: Conv2dOptions { stride, padding },
         }
     }
 }
@@ -71,14 +71,13 @@ impl<B: Backend> Conv2d<B> {
     /// Where the input has other channels, or is too small for the kernel, as [`conv2d`].
     #[track_caller]
     pub fn forward(&self, input: Tensor<B, 4>) -> Tensor<B, 4> {
-        conv2d(input, self.weight.val(), self.bias(), &self.options)
+        conv2d(input, self.weight.val(), self.bias(), &self.options, false)
     }
 
     /// As [`Conv2d::forward`], then ReLU.
     #[track_caller]
     pub fn forward_relu(&self, input: Tensor<B, 4>) -> Tensor<B, 4> {
-        let options = Conv2dOptions { relu: true, ..self.options };
-        conv2d(input, self.weight.val(), self.bias(), &options)
+        conv2d(input, self.weight.val(), self.bias(), &self.options, true)
     }
 
     /// As [`Conv2d::forward`], then ReLU and 2x2 max pooling.

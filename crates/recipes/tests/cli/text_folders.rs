@@ -112,7 +112,7 @@ fn a_folder_of_texts_is_planned_and_inspected() {
         ("data.target=class", "`data.target` has no effect"),
         ("data.task=binary", "`data.task` has no effect"),
         ("data.hold_out=last", "`data.hold_out` has no effect"),
-        ("data.text_length=0", "`data.text_length` must be at least 1"),
+        ("data.text_length=0", "`data.text_length` must be 1 to 16,777,216"),
     ];
     for (setting, error) in wrong {
         folder.run(&format!("plan mlp {DATA} --set {setting}")).refused(2, error);

@@ -151,7 +151,7 @@ fn input_gradient<R: CubeRuntime>(
 ) -> CubeTensor<R> {
     let ([_, _, rows, columns], [_, _, height, width]) =
         (weight.shape().dims(), gradient.shape().dims());
-    let Conv2dOptions { stride, padding, relu: _ } = *options;
+    let Conv2dOptions { stride, padding } = *options;
     let (kernel, returned) = ([rows, columns], [height, width]);
     // Rows and columns at the end that no window reached.
     let left = std::array::from_fn(|axis| {
@@ -189,7 +189,7 @@ where
     R: CubeRuntime,
     B: Backend<FloatTensorPrimitive = CubeTensor<R>>,
 {
-    let Conv2dOptions { stride, padding, .. } = *options;
+    let Conv2dOptions { stride, padding } = *options;
     let of_weight: [usize; 4] = weight.shape().dims();
     let [_, _, height, width] = gradient.shape().dims();
     let (mut wide, mut reached) = (of_weight, size);
@@ -249,7 +249,7 @@ where
     let [above, left] = options.padding;
     let padding = [rows - 1 - above, columns - 1 - left];
     let rotated = B::float_swap_dims(B::float_flip(weight, &[2, 3]), 0, 1);
-    let options = Conv2dOptions { padding, relu: false, ..of_each_place };
+    let options = Conv2dOptions { padding, ..of_each_place };
     forward::<R, B>(gradient, B::laid_out(rotated), None, &options)
 }
 

@@ -177,9 +177,7 @@ pub(super) fn forward<R: CubeRuntime>(
     });
     let [input, weight] = in_fours([input, weight]);
     let (id, client) = (CubeTuneId::new(&input.client, &input.device), input.client.clone());
-    // What ReLU follows is the same convolution.
-    let options = Conv2dOptions { relu: false, ..*options };
-    TUNER.execute(&id, &client, candidates, (input, weight, bias, options))
+    TUNER.execute(&id, &client, candidates, (input, weight, bias, *options))
 }
 
 fn key_of<R: CubeRuntime>((input, weight, bias, options): &Forward<R>) -> Key {
@@ -312,7 +310,7 @@ fn strategy((algorithm, tile_kind): Kernel) -> Strategy {
 }
 
 fn arguments(options: &Conv2dOptions) -> ConvolutionArgs<2> {
-    let Conv2dOptions { stride, padding, .. } = *options;
+    let Conv2dOptions { stride, padding } = *options;
     ConvolutionArgs { stride, padding, dilation: [1, 1] }
 }
 

@@ -42,8 +42,8 @@ fn tensors(input: [usize; 4], weight: [usize; 4]) -> [FlexTensor; 3] {
     [normal(input, 1), normal(weight, 2), normal([weight[0]], 3)]
 }
 
-/// Input, weight, bias and options.
-fn convolution(case: u64) -> ([FlexTensor; 3], Conv2dOptions) {
+/// Input, weight, bias, options, and whether ReLU follows.
+fn convolution(case: u64) -> ([FlexTensor; 3], Conv2dOptions, bool) {
     let mut draws = Draws::new(case);
     let (inputs, outputs) = (draws.of(&[1, 2, 3, 16, 17, 32]), draws.of(&[1, 5, 16, 24, 32]));
     let usual = draws.of(&[true, false]);
@@ -51,12 +51,13 @@ fn convolution(case: u64) -> ([FlexTensor; 3], Conv2dOptions) {
     let options = Conv2dOptions {
         stride: if usual { [1, 1] } else { draws.pair(&[1, 2, 3]) },
         padding: draws.pair(&[0, 1, 2, 4, 5]),
-        relu: draws.of(&[true, false]),
     };
+    let rectified = draws.of(&[true, false]);
     let room = draws.pair(&[1, 2, 3, 5, 8, 13]);
     let [height, width] = [0, 1].map(|axis| kernel[axis] + room[axis]);
     let batch = draws.of(&[1, 1, 2, 5]);
-    (tensors([batch, inputs, height, width], [outputs, inputs, kernel[0], kernel[1]]), options)
+    let tensors = tensors([batch, inputs, height, width], [outputs, inputs, kernel[0], kernel[1]]);
+    (tensors, options, rectified)
 }
 
 /// Fails unless the largest difference is a ten-thousandth of the largest value at most.
@@ -82,16 +83,16 @@ const ALL: Conv2dParents<bool> = Conv2dParents { input: true, weight: true, bias
 #[test]
 fn convolutions_equal_the_default_body() {
     for case in 0..80 {
-        let ([input, weight, bias], options) = convolution(case);
-        let what = format!("case {case}: {:?} {options:?}", input.layout().shape());
+        let ([input, weight, bias], options, rectified) = convolution(case);
+        let what = format!("case {case}: {:?} {options:?} {rectified}", input.layout().shape());
         let arguments = || (input.clone(), weight.clone(), Some(bias.clone()));
         let (x, w, b) = arguments();
-        let output = conv2d::composed::<Flex>(x, w, b, &options);
+        let output = conv2d::composed::<Flex>(x, w, b, &options, rectified);
         let gradient = normal(output.layout().shape().dims::<4>(), 4);
         let saved = Conv2dSaved::<Flex> {
             input: input.clone(),
             weight: weight.clone(),
-            output: options.relu.then(|| output.clone()),
+            output: rectified.then(|| output.clone()),
             options,
             wanted: ALL,
         };
@@ -99,7 +100,11 @@ fn convolutions_equal_the_default_body() {
         for level in Level::all() {
             let what = format!("{what} at {level:?}");
             let (x, w, b) = arguments();
-            assert_close(&what, conv::forward_at(level, x, w, b, &options), output.clone());
+            assert_close(
+                &what,
+                conv::forward_at(level, x, w, b, &options, rectified),
+                output.clone(),
+            );
             let ours = conv::backward_at(level, saved.clone(), gradient.clone());
             assert_all_close(&what, ours, gradients.clone());
         }
@@ -140,7 +145,7 @@ fn a_wide_convolution_with_pooling_equals_the_default_body() {
 fn convolutions_with_pooling_equal_the_default_body() {
     let (mut checked, mut odd_by_winograd) = (0, 0);
     for case in 280..360 {
-        let ([input, weight, bias], options) = convolution(case);
+        let ([input, weight, bias], options, _) = convolution(case);
         let what = format!("case {case}: {:?} {options:?}", input.layout().shape());
         let [_, _, height, width] = input.layout().shape().dims();
         let [_, _, rows, columns] = weight.layout().shape().dims();

@@ -28,7 +28,7 @@ impl Geometry {
     ) -> Option<Self> {
         let [batch, channels, height, width] = input.layout().shape().dims();
         let [outputs, inputs, kernel_height, kernel_width] = weight.layout().shape().dims();
-        let Conv2dOptions { stride, padding, relu: _ } = *options;
+        let Conv2dOptions { stride, padding } = *options;
         let kernel = [kernel_height, kernel_width];
         let fits = channels == inputs
             && [kernel, stride].iter().all(|sizes| !sizes.contains(&0))

@@ -45,8 +45,9 @@ pub(super) fn forward(
     weight: FlexTensor,
     bias: Option<FlexTensor>,
     options: &Conv2dOptions,
+    rectified: bool,
 ) -> FlexTensor {
-    forward_at(Level::best(), input, weight, bias, options)
+    forward_at(Level::best(), input, weight, bias, options, rectified)
 }
 
 fn forward_at(
@@ -55,17 +56,18 @@ fn forward_at(
     weight: FlexTensor,
     bias: Option<FlexTensor>,
     options: &Conv2dOptions,
+    rectified: bool,
 ) -> FlexTensor {
     let floats = all_f32([&input, &weight].into_iter().chain(&bias));
     let Some(geometry) = Geometry::new(&input, &weight, options).filter(|_| floats) else {
-        return conv2d::composed::<Flex>(input, weight, bias, options);
+        return conv2d::composed::<Flex>(input, weight, bias, options, rectified);
     };
     overrides::note_taken();
     if let Some(bias) = &bias {
         assert_shape("the bias", bias, &[geometry.output_shape()[1]]);
     }
     let (input, weight, bias) = (contiguous(input), contiguous(weight), bias.map(contiguous));
-    let epilogue = Epilogue { bias: bias.as_ref().map(elements), relu: options.relu };
+    let epilogue = Epilogue { bias: bias.as_ref().map(elements), relu: rectified };
     let mut output = recycled::floats(geometry.output_shape());
     let target = Target::maps(output.storage_mut());
     convolve(level, &geometry, elements(&input), elements(&weight), epilogue, target);

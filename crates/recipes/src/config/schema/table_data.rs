@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fmt, fs::File, iter, path::PathBuf};
 
 use data::{
-    CategoryEncoding, Fractions, HoldOut, Order, Task, TextColumns,
+    CategoryEncoding, Fractions, HoldOut, Order, Task, TextColumns, TextFeatures,
     csv_table::{ColumnOverride, CsvOptions, OnMissingTarget, TargetColumn},
     npy::NpyOptions,
     synthetic::{Labels, SyntheticOptions},
@@ -125,7 +125,8 @@ impl Check for TableData {
         checker.require("data.features", self.features >= 1, "at least 1");
         let is_vocabulary = (2..=TextColumns::MOST_WORDS).contains(&self.text_vocabulary);
         checker.require("data.text_vocabulary", is_vocabulary, "2 to 1,000,000 words");
-        checker.require("data.text_length", self.text_length >= 1, "at least 1");
+        let is_length = (1..=TextFeatures::LONGEST).contains(&self.text_length);
+        checker.require("data.text_length", is_length, "1 to 16,777,216 words");
         let validation = self.validation_share();
         check_fractions(Fractions { validation, ..self.fractions() }, checker);
         let marks = self.missing.iter().all(|text| !text.trim().is_empty());
