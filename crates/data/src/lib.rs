@@ -87,8 +87,8 @@ pub use crate::{
 #[doc(hidden)] // for the programs of this workspace
 pub use preprocess::count;
 pub use preprocess::{
-    ALWAYS_MISSING, CategoryEncoding, CellError, Column, ColumnKind, Decoder, Dress,
-    IMAGENET_DEVIATION, IMAGENET_MEAN, ImagePreprocessing, ImageShape, LARGEST_SCORE, Odd, Resize,
+    ALWAYS_MISSING, CategoryEncoding, CellError, Column, ColumnKind, Decoder, IMAGENET_DEVIATION,
+    IMAGENET_MEAN, ImagePreprocessing, ImageShape, LARGEST_SCORE, NumberFormat, Odd, Resize,
     TablePreprocessing, Target, TargetKind, Task, TextFeatures, TokenKind, Vocabulary,
     VocabularyError,
 };

@@ -10,7 +10,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use preprocess::{dress::Number, standardise_target};
+use preprocess::{number_format::Number, standardise_target};
 use rayon::prelude::*;
 use store::{sha256_hex, sha256_hex_of_values};
 
@@ -366,7 +366,7 @@ pub(crate) fn differ_in_case(classes: &[String]) -> Option<[&str; 2]> {
     })
 }
 
-/// Whether classes may be quantities: more than two integers, perhaps in dress, or numbers of which some are
+/// Whether classes may be quantities: more than two integers, perhaps formatted, or numbers of which some are
 /// no integers; and no codes with leading zeros.
 fn may_be_quantities(classes: &[String]) -> bool {
     let numbers: Vec<String> = classes

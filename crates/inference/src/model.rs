@@ -161,7 +161,7 @@ impl<B: Backend> Model<B> {
     /// `unknown`; a character's its place in `characters`; and `bytes` are their own ids.
     ///
     /// In a table, a cell, without the blanks around it, is missing if it is empty, or one of
-    /// `always_missing` or of `missing`. A number is read without its `dress`, such as a currency sign, and
+    /// `always_missing` or of `missing`. A number is read without its `number_format`, such as a currency sign, and
     /// with a decimal comma if `decimal_comma` says so; it becomes (number - `mean`) / `deviation`, clamped
     /// between -`largest` and `largest`, or 0 if it is missing. A missing category counts as `fill`. A
     /// category that is a number has its shortest form: `1` for `01` and `1.0`. With the encoding `one_hot`

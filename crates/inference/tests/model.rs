@@ -29,7 +29,7 @@ fn described(
 
 /// Two numbers and a category of three, and three classes.
 fn table() -> TensorFile {
-    let column = |name: &str, kind| Column { name: name.to_owned(), kind, dress: None };
+    let column = |name: &str, kind| Column { name: name.to_owned(), kind, format: None };
     let number = || ColumnKind::Numeric { mean: 0.0, deviation: 1.0 };
     let category = ColumnKind::Categorical {
         categories: vec!["x".to_owned(), "y".to_owned()],
@@ -44,7 +44,7 @@ fn table() -> TensorFile {
         missing: Vec::new(),
         rows_are_files: false,
         columns: vec![column("p", number()), column("q", category), column("r", number())],
-        target: Target { name: "t".to_owned(), index: 3, kind, dress: None },
+        target: Target { name: "t".to_owned(), index: 3, kind, format: None },
     };
     let embeddings = vec![FeatureEmbedding { feature: 1, entries: 3, width: 2 }];
     let config = MlpConfig {
@@ -62,7 +62,7 @@ fn table() -> TensorFile {
 
 /// A number and a text of three tokens, and two classes.
 fn reviews() -> TensorFile {
-    let column = |name: &str, kind| Column { name: name.to_owned(), kind, dress: None };
+    let column = |name: &str, kind| Column { name: name.to_owned(), kind, format: None };
     let vocabulary = Vocabulary::words("a good film", 4).unwrap();
     let classes = ["no", "yes"].map(str::to_owned);
     let table = TablePreprocessing {
@@ -78,7 +78,7 @@ fn reviews() -> TensorFile {
             name: "t".to_owned(),
             index: 2,
             kind: TargetKind::Binary { classes },
-            dress: None,
+            format: None,
         },
     };
     let texts =

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::dress::{Dress, Number, is_dressed};
+use super::number_format::{Number, NumberFormat, is_formatted};
 use crate::count::counted;
 
 /// The longest part of a cell that an error quotes, in characters.
@@ -14,7 +14,7 @@ pub const ALWAYS_MISSING: [&str; 19] = [
     "1.#QNAN", "1.#IND", "-1.#QNAN", "-1.#IND", "NULL", "null", "None",
 ];
 
-/// What to do about [dressed numbers](is_dressed) that are not read.
+/// What to do about [formatted numbers](is_formatted) that are not read.
 pub const PLAIN_NUMBERS: &str = "write numbers as -1234.5, with nothing else but one currency or percent sign \
                                  throughout the column and commas between thousands; where cells are divided by \
                                  `;`, tabs or `|`, commas are read only if other numbers, such as 0.5 or 0,5, tell \
@@ -55,7 +55,7 @@ impl CellError {
     /// What the user can do about it.
     pub fn help(&self) -> String {
         match self {
-            Self::NotANumber { text, .. } if is_dressed(text) => PLAIN_NUMBERS.into(),
+            Self::NotANumber { text, .. } if is_formatted(text) => PLAIN_NUMBERS.into(),
             Self::NotANumber { .. } => {
                 "write a number, or leave the cell empty if its value is missing".into()
             }
@@ -154,24 +154,30 @@ impl Cell {
 ///
 /// It keeps its 64 bits until the mean is subtracted: in 32, times in milliseconds would be equal.
 ///
-/// - `dress`: what the numbers of the column may have
-pub fn number(column: &str, text: &str, dress: Option<Dress>) -> Result<Option<f64>, CellError> {
+/// - `format`: what the numbers of the column may have
+pub fn number(
+    column: &str,
+    text: &str,
+    format: Option<NumberFormat>,
+) -> Result<Option<f64>, CellError> {
     let name = || column.to_owned();
     match Cell::parse(text) {
         Cell::Missing => Ok(None),
         Cell::Number(number) if (number as f32).is_finite() => Ok(Some(number)),
         Cell::Number(_) => Err(CellError::TooLarge { column: name(), text: quoted(text) }),
         Cell::NotFinite => Err(CellError::NotFinite { column: name(), text: quoted(text) }),
-        Cell::Text => match dress.and_then(|dress| Some((dress, Number::parse(text, '.')?))) {
-            Some((Dress { point: Some('.'), .. }, dressed)) if dressed.may_have_comma() => {
+        Cell::Text => match format.and_then(|format| Some((format, Number::parse(text, '.')?))) {
+            Some((NumberFormat { point: Some('.'), .. }, formatted))
+                if formatted.may_have_comma() =>
+            {
                 Err(CellError::NotANumber { column: name(), text: quoted(text) })
             }
-            Some((Dress { sign, .. }, dressed))
-                if dressed.sign.is_none() || dressed.sign == sign =>
+            Some((NumberFormat { sign, .. }, formatted))
+                if formatted.sign.is_none() || formatted.sign == sign =>
             {
-                number(column, &dressed.plain(), None)
+                number(column, &formatted.plain(), None)
             }
-            Some((Dress { sign: Some(sign), .. }, _)) => {
+            Some((NumberFormat { sign: Some(sign), .. }, _)) => {
                 Err(CellError::OtherSign { column: name(), text: quoted(text), sign })
             }
             _ => Err(CellError::NotANumber { column: name(), text: quoted(text) }),
@@ -290,13 +296,13 @@ mod tests {
     }
 
     #[test]
-    fn a_column_s_dress_is_no_part_of_its_numbers() {
-        let dollars = Some(Dress { sign: Some('$'), point: None });
+    fn a_column_s_format_is_no_part_of_its_numbers() {
+        let dollars = Some(NumberFormat { sign: Some('$'), point: None });
         for text in ["1234.5", "$1,234.5", "1,234.5", "1234.5 $"] {
             assert_eq!(number("x", text, dollars), Ok(Some(1234.5)), "{text}");
         }
-        let check = |text, dress, message: &str, help: &str| {
-            let error = number("x", text, dress).unwrap_err();
+        let check = |text, format, message: &str, help: &str| {
+            let error = number("x", text, format).unwrap_err();
             assert_eq!(error.to_string(), format!("column `x`: {message}"));
             assert!(error.help().contains(help), "{}", error.help());
         };
@@ -304,10 +310,15 @@ mod tests {
         check("€5", dollars, other, "write it with `$` or without a sign");
         check("1,5", dollars, "`1,5` is not a number", "commas between thousands");
         check("($5)", dollars, "`($5)` is not a number", "write numbers as -1234.5");
-        let beside_commas = Some(Dress { sign: None, point: Some('.') });
+        let beside_commas = Some(NumberFormat { sign: None, point: Some('.') });
         check("1,234", beside_commas, "`1,234` is not a number", "commas are read only if");
         assert_eq!(number("a", "1,234.5", beside_commas), Ok(Some(1234.5)));
-        check("$5", Some(Dress::default()), "`$5` is not a number", "write numbers as -1234.5");
+        check(
+            "$5",
+            Some(NumberFormat::default()),
+            "`$5` is not a number",
+            "write numbers as -1234.5",
+        );
         check("$5", None, "`$5` is not a number", "write numbers as -1234.5");
         check("$1e39", dollars, "`1e39` is too large for a 32-bit float", "another unit");
     }

@@ -139,7 +139,7 @@ impl Column {
         match &self.kind {
             ColumnKind::Numeric { mean, deviation } => {
                 let score =
-                    standardise(cell::number(&self.name, text, self.dress)?, *mean, *deviation);
+                    standardise(cell::number(&self.name, text, self.format)?, *mean, *deviation);
                 if score.abs() > FAR {
                     tell(Odd::Far);
                 }

@@ -16,7 +16,7 @@
 
 // How cells and texts are read.
 pub mod cell;
-pub mod dress;
+pub mod number_format;
 pub mod text_cell;
 pub mod words;
 
@@ -35,9 +35,9 @@ pub mod count;
 pub use crate::{
     cell::{ALWAYS_MISSING, CellError},
     decoder::Decoder,
-    dress::Dress,
     encoding::{FAR, LARGEST_SCORE, Odd, standardise, standardise_target},
     image::{IMAGENET_DEVIATION, IMAGENET_MEAN, ImagePreprocessing, ImageShape, Resize},
+    number_format::NumberFormat,
     table::{
         CategoryEncoding, Column, ColumnKind, TablePreprocessing, Target, TargetKind, Task,
         TextFeatures,

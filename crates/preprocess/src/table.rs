@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{dress::Dress, vocabulary::Vocabulary};
+use super::{number_format::NumberFormat, vocabulary::Vocabulary};
 
 /// What the network predicts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,8 +57,8 @@ pub struct Column {
     #[serde(flatten)]
     pub kind: ColumnKind,
     /// What its numbers may have besides digits, if anything.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub dress: Option<Dress>,
+    #[serde(default, rename = "number_format", skip_serializing_if = "Option::is_none")]
+    pub format: Option<NumberFormat>,
 }
 
 impl Column {
@@ -150,8 +150,8 @@ pub struct Target {
     #[serde(flatten)]
     pub kind: TargetKind,
     /// What its numbers may have besides digits, if anything; they are predicted without.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub dress: Option<Dress>,
+    #[serde(default, rename = "number_format", skip_serializing_if = "Option::is_none")]
+    pub format: Option<NumberFormat>,
 }
 
 /// What the cells of the target mean.
@@ -189,10 +189,10 @@ impl TablePreprocessing {
         let column = |(index, (mean, deviation)): (usize, (f64, f64))| Column {
             name: format!("x{index}"),
             kind: ColumnKind::Numeric { mean, deviation },
-            dress: None,
+            format: None,
         };
         let columns: Vec<Column> = moments.enumerate().map(column).collect();
-        let target = Target { name: target.to_owned(), index: columns.len(), kind, dress: None };
+        let target = Target { name: target.to_owned(), index: columns.len(), kind, format: None };
         Self {
             header: true,
             decimal_comma: false,
@@ -368,7 +368,7 @@ pub(super) mod tests {
     use crate::encoding::standardise_target;
 
     pub(crate) fn example() -> TablePreprocessing {
-        let column = |name: &str, kind| Column { name: name.into(), kind, dress: None };
+        let column = |name: &str, kind| Column { name: name.into(), kind, format: None };
         TablePreprocessing {
             header: true,
             decimal_comma: false,
@@ -391,7 +391,7 @@ pub(super) mod tests {
                 name: "survived".into(),
                 index: 1,
                 kind: TargetKind::Binary { classes: ["0".into(), "1".into()] },
-                dress: None,
+                format: None,
             },
         }
     }
@@ -415,14 +415,14 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn dress_is_kept_where_there_is_one() {
+    fn a_number_format_is_kept_where_there_is_one() {
         let mut example = example();
         let plain = serde_json::to_string(&example).unwrap();
-        assert!(!plain.contains("dress"), "{plain}");
-        example.columns[0].dress = Some(Dress { sign: Some('$'), point: None });
-        example.target.dress = Some(Dress::default());
+        assert!(!plain.contains("number_format"), "{plain}");
+        example.columns[0].format = Some(NumberFormat { sign: Some('$'), point: None });
+        example.target.format = Some(NumberFormat::default());
         let json = serde_json::to_string(&example).unwrap();
-        assert!(json.contains(r#""deviation":10.0,"dress":{"sign":"$"}}"#), "{json}");
+        assert!(json.contains(r#""deviation":10.0,"number_format":{"sign":"$"}}"#), "{json}");
         assert_eq!(serde_json::from_str::<TablePreprocessing>(&json).unwrap(), example);
 
         let mut out = vec![];
@@ -435,14 +435,14 @@ pub(super) mod tests {
     #[test]
     fn a_regression_comes_back_in_its_unit() {
         let kind = TargetKind::Regression { mean: 200_000.0, deviation: 50_000.0 };
-        let target = Target { name: "price".into(), index: 0, kind, dress: None };
+        let target = Target { name: "price".into(), index: 0, kind, format: None };
         let score = standardise_target(275_000.0, 200_000.0, 50_000.0).unwrap();
         assert_eq!((score, target.restore(score)), (1.5, 275_000.0));
         assert_eq!(standardise_target(1e30, 0.0, 0.1), Some(1e31));
         assert_eq!(standardise_target(1e30, 0.0, 1e-10), None);
 
         let kind = TargetKind::Regression { mean: 1_700_000_000.0, deviation: 100.0 };
-        let target = Target { name: "second".into(), index: 0, kind, dress: None };
+        let target = Target { name: "second".into(), index: 0, kind, format: None };
         assert_eq!(
             [0.25, -0.5].map(|score| target.restore(score)),
             [1.700_000_025e9, 1.699_999_95e9]

@@ -279,9 +279,9 @@ pub(super) fn read_samples(
 fn read_numbers(reader: &mut CsvReader, layout: &Layout, preprocessing: &TablePreprocessing) {
     let notations = notation::of_known(reader, layout, preprocessing);
     let columns = layout.known(preprocessing).into_iter();
-    let with_dress = columns.filter(|column| column.are_numbers && column.dress.is_some());
-    let with_dress: Vec<usize> = with_dress.map(|column| column.place).collect();
-    reader.read_numbers(&notations, &with_dress);
+    let formatted = columns.filter(|column| column.are_numbers && column.format.is_some());
+    let formatted: Vec<usize> = formatted.map(|column| column.place).collect();
+    reader.read_numbers(&notations, &formatted);
 }
 
 /// Looks up a category or class, or, where the training file's numbers had a decimal comma (`commas`) and this
@@ -424,7 +424,7 @@ impl<'a> TargetReader<'a> {
         let name = &self.target.name;
         let is_there = match self.target.kind {
             TargetKind::Regression { mean, deviation } => {
-                let value = cell::number(name, text, self.target.dress).map_err(wrong)?;
+                let value = cell::number(name, text, self.target.format).map_err(wrong)?;
                 if let Some(value) = value {
                     let row = || format!("line {line}");
                     self.values.push(target_score(value, [mean, deviation], path, row)?);

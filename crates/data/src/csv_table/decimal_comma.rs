@@ -1,9 +1,9 @@
 //! Numbers with a decimal comma, as much of Europe writes them, given a point.
 
-use preprocess::{cell::Cell, dress::Number};
+use preprocess::{cell::Cell, number_format::Number};
 
 /// A number of a file with decimal commas with a point and nothing between its thousands; `None` where the
-/// cell needs no change, or is [dressed](dressed_with_point) besides and so may be a name.
+/// cell needs no change, or is [formatted](formatted_with_point) besides and so may be a name.
 pub(super) fn with_point(cell: &str) -> Option<String> {
     let number = Number::parse(cell, ',').filter(|number| number.sign.is_none())?;
     let is_written_so = match number.separator {
@@ -14,7 +14,7 @@ pub(super) fn with_point(cell: &str) -> Option<String> {
 }
 
 /// As [`with_point`], of a number that is not plain even then; its sign stays.
-pub(super) fn dressed_with_point(cell: &str) -> Option<String> {
+pub(super) fn formatted_with_point(cell: &str) -> Option<String> {
     let number = Number::parse(cell, ',').filter(|_| Cell::parse(cell) == Cell::Text)?;
     Some(number.sign.map_or(number.plain(), |sign| format!("{}{sign}", number.plain())))
 }
@@ -48,16 +48,16 @@ mod tests {
     }
 
     #[test]
-    fn numbers_in_dress_keep_their_sign() {
+    fn formatted_numbers_keep_their_sign() {
         let check = |cell, expected: Option<&str>| {
-            assert_eq!(dressed_with_point(cell).as_deref(), expected, "{cell}");
+            assert_eq!(formatted_with_point(cell).as_deref(), expected, "{cell}");
             assert_eq!(with_point(cell), None, "{cell}");
         };
         check("€ 1.234,56", Some("1234.56€"));
         check("-5,1 %", Some("-5.1%"));
         check("1 234", Some("1234"));
         for other in ["1.125", "\u{2212}1.125", "€ 1.5", "a", ""] {
-            assert_eq!(dressed_with_point(other), None, "{other}");
+            assert_eq!(formatted_with_point(other), None, "{other}");
         }
     }
 

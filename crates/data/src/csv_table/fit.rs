@@ -12,11 +12,11 @@ use super::{
     options::CsvOptions,
     records::{Cells, MISSING, Records},
     schema::{Kind, Schema},
-    summary::Worn,
+    summary::CommonFormat,
 };
 use crate::{
-    Column, ColumnKind, DataError, Dress, Moments, Origins, Table, TablePreprocessing, Target,
-    TargetKind, Targets,
+    Column, ColumnKind, DataError, Moments, NumberFormat, Origins, Table, TablePreprocessing,
+    Target, TargetKind, Targets,
     table::{
         self, matrix, target_score,
         text_columns::{self, EMPTY},
@@ -37,24 +37,25 @@ pub(super) fn fit(
         let point = schema.notations.point(place + usize::from(place >= target));
         let is_read = matches!(kind, ColumnKind::Numeric { .. } | ColumnKind::Categorical { .. });
         let point = point.filter(|_| is_read);
-        Column { name: column.name.clone(), kind, dress: dress(&column.worn, point) }
+        Column { name: column.name.clone(), kind, format: format(&column.common_format, point) }
     });
     let regression = || table::regression(&moments(&records.target, rows));
     let kind = schema.target.kind.clone().unwrap_or_else(regression);
-    let dress = dress(&schema.target.worn, schema.notations.point(target));
+    let format = format(&schema.target.common_format, schema.notations.point(target));
     TablePreprocessing {
         header: schema.header,
         decimal_comma: schema.notations.mostly == Notation::Comma,
         missing: options.missing.clone(),
         rows_are_files: false,
         columns: columns.collect(),
-        target: Target { name: schema.target.name.clone(), index: target, kind, dress },
+        target: Target { name: schema.target.name.clone(), index: target, kind, format },
     }
 }
 
-fn dress(worn: &Option<Worn>, point: Option<char>) -> Option<Dress> {
-    let worn = worn.as_ref().map(|worn| worn.dress);
-    (worn.is_some() || point.is_some()).then(|| Dress { point, ..worn.unwrap_or_default() })
+fn format(common_format: &Option<CommonFormat>, point: Option<char>) -> Option<NumberFormat> {
+    let common_format = common_format.as_ref().map(|common_format| common_format.format);
+    (common_format.is_some() || point.is_some())
+        .then(|| NumberFormat { point, ..common_format.unwrap_or_default() })
 }
 
 fn fit_column(kind: &Kind, cells: &Cells, rows: &[usize], options: &CsvOptions) -> ColumnKind {

@@ -4,11 +4,11 @@ use std::collections::{HashMap, HashSet};
 
 use preprocess::{
     cell::{self, Cell},
-    dress,
+    number_format,
 };
 
 use super::{CsvError, reader::CsvReader, row::Row, summary::mostly_numbers};
-use crate::{Column, ColumnKind, DataError, Dress, TablePreprocessing, Task};
+use crate::{Column, ColumnKind, DataError, NumberFormat, TablePreprocessing, Task};
 
 /// Whether the first row is text above numbers: no number itself, and in some column a text where
 /// the rows below have numbers.
@@ -22,9 +22,10 @@ pub(super) fn text_above_numbers(reader: &CsvReader) -> bool {
         let below = reader.ahead().skip(1).filter(|row| row.len() == reader.width());
         let below: Vec<&str> = below.map(|row| row.cell(column)).collect();
         // `$5` is no text above `$6`, but `10%` may name a column of 0.5 and 0.7.
-        let is_dressed =
-            |text: &str| !dress::is_dressed(first.cell(column)) && dress::is_dressed(text);
-        let is_text = |text: &&&str| reader.parse(text) == Cell::Text && !is_dressed(text);
+        let is_formatted = |text: &str| {
+            !number_format::is_formatted(first.cell(column)) && number_format::is_formatted(text)
+        };
+        let is_text = |text: &&&str| reader.parse(text) == Cell::Text && !is_formatted(text);
         let missing = below.iter().filter(|text| Cell::parse(text) == Cell::Missing).count();
         let texts = below.iter().filter(is_text).count();
         mostly_numbers((below.len() - missing - texts) as u64, texts as u64)
@@ -140,13 +141,13 @@ pub(super) struct KnownColumn {
     pub(super) place: usize,
     /// Whether its numbers are taken as numbers, not as the names of categories or classes.
     pub(super) are_numbers: bool,
-    pub(super) dress: Option<Dress>,
+    pub(super) format: Option<NumberFormat>,
 }
 
 impl KnownColumn {
     /// What stands before its fractions, where the training file's columns differ.
     pub(super) fn point(&self) -> Option<char> {
-        self.dress?.point
+        self.format?.point
     }
 }
 
@@ -205,13 +206,13 @@ impl Layout {
             let are_numbers = matches!(column.kind, ColumnKind::Numeric { .. });
             let may_be = !matches!(column.kind, ColumnKind::Text { .. });
             let place = place.filter(|_| may_be)?;
-            Some(KnownColumn { place, are_numbers, dress: column.dress })
+            Some(KnownColumn { place, are_numbers, format: column.format })
         };
         let columns = known.columns.iter().zip(&self.columns).filter_map(column);
         let target = self.target.map(|place| KnownColumn {
             place,
             are_numbers: known.task() == Task::Regression,
-            dress: known.target.dress,
+            format: known.target.format,
         });
         columns.chain(target).collect()
     }
@@ -336,7 +337,7 @@ mod tests {
                 fill: categories[0].into(),
                 encoding: CategoryEncoding::OneHot,
             },
-            dress: None,
+            format: None,
         };
         let mut known = known(true);
         known.columns.truncate(1);
@@ -397,7 +398,7 @@ mod tests {
         let numeric = |name: &str| Column {
             name: name.into(),
             kind: ColumnKind::Numeric { mean: 0.0, deviation: 1.0 },
-            dress: None,
+            format: None,
         };
         let dropped =
             Column { kind: ColumnKind::Dropped { reason: "unique".into() }, ..numeric("id") };
@@ -411,7 +412,7 @@ mod tests {
                 name: "y".into(),
                 index: 1,
                 kind: TargetKind::Binary { classes: ["0".into(), "1".into()] },
-                dress: None,
+                format: None,
             },
         }
     }

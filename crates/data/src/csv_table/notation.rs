@@ -1,7 +1,7 @@
 //! How the numbers of each column are written: with a decimal point or, if the delimiter is not a
 //! comma, perhaps with a decimal comma.
 
-use preprocess::{cell::Cell, dress::Number};
+use preprocess::{cell::Cell, number_format::Number};
 
 use super::{
     CsvOptions,
@@ -24,7 +24,7 @@ pub(super) enum Notation {
 }
 
 impl Notation {
-    /// Reads a text as a number in dress, unless its comma may be decimal or not.
+    /// Reads a text as a formatted number, unless its comma may be decimal or not.
     pub(super) fn number(self, text: &str) -> Option<Number<'_>> {
         match self {
             Self::Comma => Number::parse(text, ','),

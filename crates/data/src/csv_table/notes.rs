@@ -5,7 +5,7 @@ use super::{
     patterns::{Extremes, is_date_or_time},
     reader::left_out_note,
     schema::{ColumnSchema, Schema},
-    summary::{Place, Worn},
+    summary::{CommonFormat, Place},
     target::TargetSchema,
 };
 use crate::{
@@ -44,10 +44,10 @@ pub(super) fn notes(
     let each = note_on_all.is_none();
     notes.extend(note_on_all);
     notes.extend(columns().flat_map(|(seen, learnt)| column_notes(seen, learnt, each)));
-    let TargetSchema { name, worn, grouped, respelled, extremes, .. } = &schema.target;
+    let TargetSchema { name, common_format, grouped, respelled, extremes, .. } = &schema.target;
     match schema.target.kind {
         None => {
-            notes.extend(notes_on_numbers(name, worn, grouped));
+            notes.extend(notes_on_numbers(name, common_format, grouped));
             let remedy = "correct it, or leave its row out";
             notes.extend(note_on_outliers("target", name, extremes, remedy));
         }
@@ -152,7 +152,7 @@ fn column_notes(seen: &ColumnSchema, learnt: &Column, on_missing: bool) -> Vec<S
                     column_setting(name, "categorical")
                 )
             }));
-            notes.extend(notes_on_numbers(name, &seen.worn, &seen.grouped));
+            notes.extend(notes_on_numbers(name, &seen.common_format, &seen.grouped));
             let remedy = "correct it or leave the cell empty";
             notes.extend(note_on_outliers("column", name, &seen.extremes, remedy));
         }
@@ -231,19 +231,21 @@ fn note_on_missing(
 /// How the numbers of a column are read, where that may be otherwise.
 fn notes_on_numbers(
     name: &str,
-    worn: &Option<Worn>,
+    common_format: &Option<CommonFormat>,
     grouped: &Option<Place>,
 ) -> impl Iterator<Item = String> {
-    let dress = worn.as_ref().map(|Worn { first: Place { line, text }, plain, .. }| {
-        format!("column `{name}` is read as numbers, `{text}` in line {line} as {plain}")
-    });
+    let format = common_format.as_ref().map(
+        |CommonFormat { first: Place { line, text }, plain, .. }| {
+            format!("column `{name}` is read as numbers, `{text}` in line {line} as {plain}")
+        },
+    );
     let point = grouped.as_ref().map(|Place { line, text }| {
         format!(
             "column `{name}`: the point in `{text}`, line {line}, is read as a decimal one; if it \
              separates thousands, remove it"
         )
     });
-    dress.into_iter().chain(point)
+    format.into_iter().chain(point)
 }
 
 /// What the user should know of a column that the network can hardly learn from as it is.
@@ -282,7 +284,7 @@ mod tests {
 
     #[test]
     fn columns_that_tell_little_are_named() {
-        let note = |kind| note_on_use(&Column { name: "a".into(), kind, dress: None });
+        let note = |kind| note_on_use(&Column { name: "a".into(), kind, format: None });
         let categories = |categories: Vec<String>| ColumnKind::Categorical {
             fill: categories[0].clone(),
             categories,

@@ -77,7 +77,7 @@ impl Wholes {
 #[derive(Debug, Default, Clone)]
 pub(super) struct Extremes {
     moments: Moments,
-    /// At most [`MOST_OUTLIERS`] of each, the most extreme first.
+    /// At most [`KEPT`] of each, the most extreme first.
     least: Vec<(f64, Place)>,
     greatest: Vec<(f64, Place)>,
     /// The smallest and the largest number.
@@ -112,6 +112,8 @@ impl End {
 
 /// More numbers are a part of the distribution.
 const MOST_OUTLIERS: usize = 8;
+/// As many of each end as can be outliers, and the next one.
+const KEPT: usize = MOST_OUTLIERS + 1;
 /// Several numbers are outliers where the next one is so many times closer to the mean.
 const GAP: f64 = 3.0;
 
@@ -127,8 +129,8 @@ impl Extremes {
         }
         let keep = |ends: &mut Vec<(f64, Place)>, is_beyond: fn(f64, f64) -> bool| {
             let place = ends.partition_point(|&(other, _)| !is_beyond(number, other));
-            if place < MOST_OUTLIERS {
-                ends.truncate(MOST_OUTLIERS - 1);
+            if place < KEPT {
+                ends.truncate(KEPT - 1);
                 ends.insert(place, (number, Place::new(line, text)));
             }
         };
@@ -157,7 +159,7 @@ impl Extremes {
     pub(super) fn outliers(&self) -> Option<(usize, &Place)> {
         let (numbers, mean) = (self.moments.count(), self.moments.mean());
         let deviation = self.moments.deviation();
-        let are_apart = numbers >= 2 * MOST_OUTLIERS as u64; // the two ends
+        let are_apart = numbers >= 2 * KEPT as u64; // the two ends
         if !are_apart || deviation <= 0.0 {
             return None;
         }
@@ -305,6 +307,8 @@ mod tests {
         assert_eq!(found(&[-1e9]), Some((1, 51)));
         assert_eq!(found(&[2400.0, 2500.0, 2450.0]), Some((3, 52)));
         assert_eq!(found(&[-1e4, 1e4, 1e4]), Some((3, 51)));
+        assert_eq!(found(&[1e6; 8]), Some((8, 51)));
+        assert_eq!(found(&[1e6; 9]), None, "as many are a part of the distribution");
         assert_eq!(found(&[]), None);
         // As of incomes, of which a few are high and some are between.
         assert_eq!(found(&[100.0, 150.0, 250.0, 300.0]), None);

@@ -43,8 +43,8 @@ pub(super) struct CsvReader<'a> {
     first_line: u64,
     /// Whether the numbers of each column have a decimal comma, if any do.
     decimal_commas: Vec<bool>,
-    /// Whether they may be in dress too.
-    with_dress: Vec<bool>,
+    /// Whether they may be formatted too.
+    formatted: Vec<bool>,
     /// Lines of the blank rows among those taken.
     blank_rows: Vec<u64>,
     /// What marks a missing value besides what always does.
@@ -121,7 +121,7 @@ impl<'a> CsvReader<'a> {
             lacks_a_name: false,
             first_line: 1,
             decimal_commas: Vec::new(),
-            with_dress: Vec::new(),
+            formatted: Vec::new(),
             blank_rows: Vec::new(),
             marks: missing.iter().map(|text| MarkInUse::new(text)).collect(),
             required: None,
@@ -158,15 +158,15 @@ impl<'a> CsvReader<'a> {
     /// From here on gives numbers with a decimal comma a point.
     ///
     /// - `notations`: how the numbers of each column are written
-    /// - `with_dress`: columns in which numbers may be in dress; in others these may be names
-    pub(super) fn read_numbers(&mut self, notations: &[Notation], with_dress: &[usize]) {
+    /// - `formatted`: columns in which numbers may be formatted; in others these may be names
+    pub(super) fn read_numbers(&mut self, notations: &[Notation], formatted: &[usize]) {
         self.decimal_commas = Vec::new();
         if notations.contains(&Notation::Comma) {
             let commas = notations.iter().map(|&notation| notation == Notation::Comma);
             self.decimal_commas = commas.collect();
         }
-        self.with_dress = vec![false; notations.len()];
-        with_dress.iter().for_each(|&column| self.with_dress[column] = true);
+        self.formatted = vec![false; notations.len()];
+        formatted.iter().for_each(|&column| self.formatted[column] = true);
     }
 
     /// What a cell of the rows [ahead](Self::ahead) holds, which may be a number in either notation.
@@ -256,7 +256,7 @@ impl<'a> CsvReader<'a> {
                 continue;
             }
             if !self.decimal_commas.is_empty() {
-                row.commas_to_points(&self.decimal_commas, &self.with_dress);
+                row.commas_to_points(&self.decimal_commas, &self.formatted);
             }
             return Ok(Some(row));
         }
@@ -405,8 +405,8 @@ mod tests {
     fn decimal_commas_become_points_in_their_columns() {
         let text = "1,5;2,5;$3,5;$4,5\n".repeat(2);
         let mut reader = CsvReader::new(text.as_bytes(), Path::new("a.csv"), &[]).unwrap();
-        let mut check = |notations: &[Notation], with_dress: &[usize], expected: &[&str]| {
-            reader.read_numbers(notations, with_dress);
+        let mut check = |notations: &[Notation], formatted: &[usize], expected: &[&str]| {
+            reader.read_numbers(notations, formatted);
             let row = reader.next_row().unwrap().unwrap();
             assert_eq!(row.cells().collect::<Vec<_>>(), expected);
         };

@@ -14,10 +14,10 @@ use super::{
     options::CsvOptions,
     reader::CsvReader,
     schema::{ColumnSchema, Kind, Schema},
-    summary::Worn,
+    summary::CommonFormat,
     target::TargetSchema,
 };
-use crate::{CellError, DataError, Dress};
+use crate::{CellError, DataError, NumberFormat};
 
 /// The code of a missing category; categories are far fewer.
 pub(super) const MISSING: u16 = u16::MAX;
@@ -68,9 +68,9 @@ pub(super) fn read(options: &CsvOptions, schema: &Schema) -> Result<Records, Dat
 
     let mut columns: Vec<Filling> = schema.columns.iter().map(Filling::new).collect();
     columns.insert(schema.target.index, Filling::target(&schema.target));
-    let with_dress = columns.iter().enumerate().filter(|(_, column)| column.dress.is_some());
-    let with_dress: Vec<usize> = with_dress.map(|(place, _)| place).collect();
-    reader.read_numbers(&schema.notations.columns, &with_dress);
+    let formatted = columns.iter().enumerate().filter(|(_, column)| column.format.is_some());
+    let formatted: Vec<usize> = formatted.map(|(place, _)| place).collect();
+    reader.read_numbers(&schema.notations.columns, &formatted);
     reader.on_missing_target(schema.target.index, options.on_missing_target);
     let first_line = Some(reader.first_line());
     let mut lines = Vec::new();
@@ -99,7 +99,7 @@ pub(super) fn read(options: &CsvOptions, schema: &Schema) -> Result<Records, Dat
 /// A column while it is read.
 struct Filling<'a> {
     name: &'a str,
-    dress: Option<Dress>,
+    format: Option<NumberFormat>,
     cells: Cells,
     codes: HashMap<Cow<'a, str>, u16>,
 }
@@ -107,7 +107,7 @@ struct Filling<'a> {
 impl<'a> Filling<'a> {
     fn new(column: &'a ColumnSchema) -> Self {
         match &column.kind {
-            Kind::Numeric => Self::numbers(&column.name, column.worn.as_ref()),
+            Kind::Numeric => Self::numbers(&column.name, column.common_format.as_ref()),
             Kind::Categorical(categories) => Self::codes(&column.name, categories),
             Kind::Text => Self::without_numbers(&column.name, Cells::Texts(Vec::new())),
             Kind::Dropped(_) => Self::without_numbers(&column.name, Cells::Dropped),
@@ -117,13 +117,13 @@ impl<'a> Filling<'a> {
     fn target(target: &'a TargetSchema) -> Self {
         match &target.kind {
             Some(kind) => Self::codes(&target.name, kind.classes()),
-            None => Self::numbers(&target.name, target.worn.as_ref()),
+            None => Self::numbers(&target.name, target.common_format.as_ref()),
         }
     }
 
-    fn numbers(name: &'a str, worn: Option<&Worn>) -> Self {
-        let dress = worn.map(|worn| worn.dress);
-        Self { dress, ..Self::without_numbers(name, Cells::Numbers(Vec::new())) }
+    fn numbers(name: &'a str, common_format: Option<&CommonFormat>) -> Self {
+        let format = common_format.map(|common_format| common_format.format);
+        Self { format, ..Self::without_numbers(name, Cells::Numbers(Vec::new())) }
     }
 
     fn codes(name: &'a str, categories: &'a [String]) -> Self {
@@ -133,14 +133,14 @@ impl<'a> Filling<'a> {
     }
 
     fn without_numbers(name: &'a str, cells: Cells) -> Self {
-        Self { name, dress: None, cells, codes: HashMap::new() }
+        Self { name, format: None, cells, codes: HashMap::new() }
     }
 
     /// Takes the next cell; false for a category that the first pass did not see.
     fn push(&mut self, text: &str) -> Result<bool, CellError> {
         match &mut self.cells {
             Cells::Numbers(numbers) => {
-                numbers.push(cell::number(self.name, text, self.dress)?.unwrap_or(f64::NAN));
+                numbers.push(cell::number(self.name, text, self.format)?.unwrap_or(f64::NAN));
             }
             Cells::Codes(codes) => match cell::category(text) {
                 Some(name) => match self.codes.get(name.as_ref()) {

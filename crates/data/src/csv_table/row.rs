@@ -3,7 +3,7 @@
 use csv::StringRecord;
 use preprocess::cell::Mark;
 
-use super::decimal_comma::{dressed_with_point, with_point};
+use super::decimal_comma::{formatted_with_point, with_point};
 
 /// A row and the line of the file that it begins in.
 #[derive(Debug, Clone)]
@@ -100,11 +100,11 @@ impl Row {
     /// Gives numbers a point that have a decimal comma.
     ///
     /// - `commas`: whether those of each column have one
-    /// - `with_dress`: whether those in dress are given one too
-    pub(super) fn commas_to_points(&mut self, commas: &[bool], with_dress: &[bool]) {
+    /// - `formatted`: whether formatted ones are given one too
+    pub(super) fn commas_to_points(&mut self, commas: &[bool], formatted: &[bool]) {
         let changed = |(column, cell): (usize, &str)| match is(commas, column) {
             true => with_point(cell.trim())
-                .or_else(|| dressed_with_point(cell.trim()).filter(|_| is(with_dress, column)))
+                .or_else(|| formatted_with_point(cell.trim()).filter(|_| is(formatted, column)))
                 .unwrap_or_else(|| cell.to_owned()),
             false => cell.to_owned(),
         };

@@ -11,7 +11,7 @@ use super::{
     patterns::Extremes,
     reader::CsvReader,
     row::Row,
-    summary::{Place, Summary, Worn},
+    summary::{CommonFormat, Place, Summary},
     target::{self, TargetSchema},
 };
 use crate::{CategoryEncoding, CellError, DataError, csv_table::column_setting};
@@ -41,8 +41,8 @@ pub(super) struct Schema {
 pub(super) struct ColumnSchema {
     pub(super) name: String,
     pub(super) kind: Kind,
-    /// What its numbers wear, where it is read as numbers.
-    pub(super) worn: Option<Worn>,
+    /// The format of its numbers, where it is read as numbers.
+    pub(super) common_format: Option<CommonFormat>,
     /// Cells without a value.
     pub(super) missing: u64,
     /// Whether the column only numbers the rows.
@@ -112,7 +112,7 @@ pub(super) fn infer(options: &CsvOptions) -> Result<Schema, DataError> {
     }
     let kind = target::plan(options, &name, &summary, reader.first_line())?;
     let target = TargetSchema {
-        worn: summary.worn().filter(|_| kind.is_none()).cloned(),
+        common_format: summary.common_format().filter(|_| kind.is_none()).cloned(),
         kind,
         may_be_classes: as_read.is_whole() && as_read.may_be_classes(),
         grouped: as_read.grouped().filter(|_| reader.may_have_decimal_commas()).cloned(),
@@ -170,7 +170,7 @@ fn column_schemas(
         }
         Ok(ColumnSchema {
             name: name.clone(),
-            worn: written.worn().filter(|_| kind == Kind::Numeric).cloned(),
+            common_format: written.common_format().filter(|_| kind == Kind::Numeric).cloned(),
             kind,
             missing: summary.missing,
             counts_rows: summary.is_counter(),
@@ -199,7 +199,7 @@ fn refuse_grouped(reader: &CsvReader, name: &str, summary: &Summary) -> Result<(
     }
 }
 
-/// Refuses a number in dress that does not go with the others.
+/// Refuses a formatted number that does not go with the others.
 fn refuse_odd(reader: &CsvReader, name: &str, written: &Summary) -> Result<(), CsvError> {
     match written.odd() {
         Some(Place { line, text }) => {

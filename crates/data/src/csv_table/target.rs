@@ -4,7 +4,7 @@ use std::path::Path;
 
 use preprocess::{
     cell::{self, Cell},
-    dress::is_dressed,
+    number_format::is_formatted,
 };
 
 use super::{
@@ -15,7 +15,7 @@ use super::{
     reader::CsvReader,
     row::Row,
     schema::no_type_change,
-    summary::{Place, Summary, Worn},
+    summary::{CommonFormat, Place, Summary},
 };
 use crate::{CellError, DataError, TargetKind, Task, table::MOST_INTEGER_CLASSES};
 
@@ -28,7 +28,7 @@ pub(super) struct TargetSchema {
     /// Whether its values are whole numbers that recur.
     pub(super) may_be_classes: bool,
     /// As those of a column.
-    pub(super) worn: Option<Worn>,
+    pub(super) common_format: Option<CommonFormat>,
     pub(super) grouped: Option<Place>,
     /// As [`Summary::respelled`].
     pub(super) respelled: Option<[String; 2]>,
@@ -67,7 +67,7 @@ pub(super) fn is_named_by_first_row(
         below.add(row.line, row.cell(target));
     }
     Ok(match below.as_read().is_numeric() {
-        true => !(is_dressed(name) && below.worn().is_some()),
+        true => !(is_formatted(name) && below.common_format().is_some()),
         false => below.recurs(),
     })
 }
@@ -108,7 +108,7 @@ fn place(index: i64, columns: usize) -> Option<usize> {
 }
 
 /// What to predict: what the user says, else classes if the target is text, two values or few whole
-/// numbers; `None` for a regression. Classes keep the dress of their numbers.
+/// numbers; `None` for a regression. Classes keep the format of their numbers.
 pub(super) fn plan(
     options: &CsvOptions,
     target: &str,

@@ -255,8 +255,8 @@ fn preprocessing(column: ColumnKind, classes: &[String]) -> TablePreprocessing {
         decimal_comma: false,
         missing: Vec::new(),
         rows_are_files: true,
-        columns: vec![Column { name: TEXT.to_owned(), kind: column, dress: None }],
-        target: Target { name: CLASS.to_owned(), index: 1, kind, dress: None },
+        columns: vec![Column { name: TEXT.to_owned(), kind: column, format: None }],
+        target: Target { name: CLASS.to_owned(), index: 1, kind, format: None },
     }
 }
 

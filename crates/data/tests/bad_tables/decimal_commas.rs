@@ -172,7 +172,7 @@ fn a_column_is_written_as_itself_wherever_the_target_stands() {
             options.target = TargetColumn::Name("y".into());
         });
         let splits = result.unwrap();
-        let point = |column: &data::Column| column.dress.and_then(|dress| dress.point);
+        let point = |column: &data::Column| column.format.and_then(|format| format.point);
         let points: Vec<_> = splits.preprocessing.columns.iter().map(point).collect();
         assert_eq!(points, [Some('.'), Some(',')], "{header}");
     }

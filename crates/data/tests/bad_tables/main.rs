@@ -1,9 +1,9 @@
 //! The CSV source on what is no good table: an error that says what, where and what to do.
 
 mod decimal_commas;
-mod dressed;
 #[path = "../common/folders.rs"]
 mod folders;
+mod formatted;
 mod held_out;
 mod marked;
 mod open_quotes;

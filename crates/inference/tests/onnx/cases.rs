@@ -83,7 +83,7 @@ fn mlp(name: &'static str, hidden: Vec<usize>, embeddings: Vec<FeatureEmbedding>
     let config =
         MlpConfig { inputs: 4, hidden, outputs: 2, embeddings, dropout: 0.5, ..Default::default() };
     let kind = TargetKind::Multiclass { classes: classes() };
-    let target = Target { name: "target".to_owned(), index: 4, kind, dress: None };
+    let target = Target { name: "target".to_owned(), index: 4, kind, format: None };
     let table = TablePreprocessing {
         header: true,
         decimal_comma: false,
@@ -123,7 +123,7 @@ fn texts(name: &'static str) -> Case {
             let (name, kind) = (format!("text_{place}"), text(length));
             table
                 .columns
-                .insert(place.min(table.columns.len()), Column { name, kind, dress: None });
+                .insert(place.min(table.columns.len()), Column { name, kind, format: None });
         }
         table.target.index = 4;
     }
@@ -182,7 +182,7 @@ fn column(feature: usize, embeddings: &[FeatureEmbedding]) -> Column {
             encoding: CategoryEncoding::Index,
         },
     };
-    Column { name: format!("column_{feature}"), kind, dress: None }
+    Column { name: format!("column_{feature}"), kind, format: None }
 }
 
 fn classes() -> Vec<String> {

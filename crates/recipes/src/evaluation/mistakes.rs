@@ -127,7 +127,7 @@ mod tests {
         let row = |columns: usize| {
             let kind = ColumnKind::Numeric { mean: 0.0, deviation: 1.0 };
             let column =
-                |index| Column { name: format!("x{index}"), kind: kind.clone(), dress: None };
+                |index| Column { name: format!("x{index}"), kind: kind.clone(), format: None };
             let preprocessing = TablePreprocessing {
                 header: true,
                 decimal_comma: false,
@@ -138,7 +138,7 @@ mod tests {
                     name: "y".into(),
                     index: columns,
                     kind: TargetKind::Regression { mean: 0.0, deviation: 1.0 },
-                    dress: None,
+                    format: None,
                 },
             };
             match decoded_row(&preprocessing, &vec![0.5; columns], None) {
@@ -178,13 +178,13 @@ mod tests {
                     },
                 ),
             ]
-            .map(|(name, kind)| Column { name: name.into(), kind, dress: None })
+            .map(|(name, kind)| Column { name: name.into(), kind, format: None })
             .into(),
             target: Target {
                 name: "paid".into(),
                 index: 3,
                 kind: TargetKind::Regression { mean: 0.0, deviation: 1.0 },
-                dress: None,
+                format: None,
             },
         };
         let row = |encoding, cells: [&str; 3]| {

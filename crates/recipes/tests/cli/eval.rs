@@ -253,7 +253,7 @@ fn images_that_were_trained_on_are_not_measured_in_silence() {
 
 /// As spreadsheets write it, in training and in what comes later.
 #[test]
-fn a_table_in_dress_is_measured_and_predicted_as_the_plain_one() {
+fn a_table_with_formatted_numbers_is_measured_and_predicted_as_the_plain_one() {
     let folder = Folder::new();
     let table = |dollar: &str, comma: &str, percent: &str| {
         let row = |row: usize| {
@@ -262,11 +262,11 @@ fn a_table_in_dress_is_measured_and_predicted_as_the_plain_one() {
         };
         format!("price,share,kind\n{}", (0..120).map(row).collect::<String>())
     };
-    folder.write("dressed.csv", table("$", ",", " %"));
+    folder.write("formatted.csv", table("$", ",", " %"));
     folder.write("plain.csv", table("", "", ""));
-    let data = "--set data.source=csv --set data.path=dressed.csv --set data.target=kind";
+    let data = "--set data.source=csv --set data.path=formatted.csv --set data.target=kind";
     let ran = folder.run(&format!("train mlp {data} --max-steps 40 --run-dir run")).succeeded();
-    let inspected = folder.run("data inspect csv dressed.csv").succeeded().stdout;
+    let inspected = folder.run("data inspect csv formatted.csv").succeeded().stdout;
     for note in [
         "note: column `price` is read as numbers, `$1,000.50` in line 2 as 1000.50\n",
         "note: column `share` is read as numbers, `0 %` in line 2 as 0\n",
@@ -281,7 +281,7 @@ fn a_table_in_dress_is_measured_and_predicted_as_the_plain_one() {
         let predictions = predicted.replace(name, "table");
         (predictions, report["metrics"].clone(), report["confusion"].clone())
     };
-    assert_eq!(found("dressed"), found("plain"));
+    assert_eq!(found("formatted"), found("plain"));
     let ran = folder.run_with("predict run -", "price,share\n$7,3\n€7,3\n");
     assert_eq!((ran.code, ran.stdout.lines().count()), (Some(3), 1), "{ran:#?}");
     let error = "standard input:3: column `price`: `€7` is not in `$`, as the column's numbers are";

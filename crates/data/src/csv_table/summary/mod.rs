@@ -1,13 +1,13 @@
 //! What the first pass keeps of a column: counts, and its values while they are few.
 
-mod dress;
+mod format_seen;
 
 use std::{cmp::Ordering, collections::HashMap};
 
 use preprocess::cell::{self, Cell, PLAIN_NUMBERS, is_padded, may_be_code};
 
-use self::dress::DressSeen;
-pub(super) use self::dress::Worn;
+pub(super) use self::format_seen::CommonFormat;
+use self::format_seen::FormatSeen;
 use super::{
     decimal_comma,
     notation::Notation,
@@ -70,7 +70,7 @@ pub(super) struct Summary {
     pub(super) first_text: Option<Place>,
     /// The first of `inf` and its like, which in a column of texts are texts.
     pub(super) first_not_finite: Option<Place>,
-    dress_seen: DressSeen,
+    format_seen: FormatSeen,
     /// The first number with a unit, the unit, and how many numbers have that unit.
     with_unit: Option<(Place, String, u64)>,
     /// The first number that may be a code.
@@ -117,8 +117,8 @@ impl Summary {
     /// Takes the next cell.
     pub(super) fn add(&mut self, line: u64, text: &str) {
         let cell = Cell::parse(text);
-        if cell == Cell::Text || self.dress_seen.takes_plain() {
-            self.see_dress(cell, line, text);
+        if cell == Cell::Text || self.format_seen.takes_plain() {
+            self.see_format(cell, line, text);
         }
         let is_text = match cell {
             Cell::Missing => {
@@ -372,10 +372,10 @@ impl Summary {
         (nearly_all && !self.is_numeric()).then_some(first)
     }
 
-    /// What the user should know of a column of numbers in dress that are
+    /// What the user should know of a column of formatted numbers that are
     /// [not read](Self::unread_number), or of numbers with a unit.
     pub(super) fn note_on_unread(&self) -> Option<String> {
-        self.shown_dress().or(self.measured().map(Place::shown)).map(|shown| {
+        self.shown_format().or(self.measured().map(Place::shown)).map(|shown| {
             format!("its numbers are written as {shown} and read as text; {PLAIN_NUMBERS}")
         })
     }

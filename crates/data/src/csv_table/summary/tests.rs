@@ -55,7 +55,7 @@ fn values_are_kept_until_they_are_too_many() {
 }
 
 #[test]
-fn numbers_in_dress_are_pointed_out() {
+fn formatted_numbers_are_pointed_out() {
     let check = |cells: &[&str], expected: Option<&str>| {
         let summary = summary(cells.iter().copied());
         assert_eq!(summary.unread_number().map(|place| &*place.text), expected, "{cells:?}");
@@ -80,11 +80,11 @@ fn numbers_in_dress_are_pointed_out() {
 }
 
 #[test]
-fn numbers_that_are_dressed_alike_are_read() {
+fn numbers_that_are_formatted_alike_are_read() {
     let check = |cells: &[&str], expected: Option<Option<char>>| {
         let summary = summary(cells.iter().copied());
-        let is_read = summary.as_read().is_numeric() && summary.worn().is_some();
-        let sign = summary.worn().filter(|_| is_read).map(|worn| worn.dress.sign);
+        let is_read = summary.as_read().is_numeric() && summary.common_format().is_some();
+        let sign = summary.common_format().filter(|_| is_read).map(|common| common.format.sign);
         assert_eq!(sign, expected, "{cells:?}");
     };
     check(&["$1,000", "2", "$3.50", ""], Some(Some('$')));
@@ -106,19 +106,19 @@ fn numbers_that_are_dressed_alike_are_read() {
 }
 
 #[test]
-fn without_dress_a_column_is_the_one_of_plain_numbers() {
-    let dressed = summary(["7", "$1,250.50", "", "inf", "$ -3"]);
+fn without_formats_a_column_is_the_one_of_plain_numbers() {
+    let formatted = summary(["7", "$1,250.50", "", "inf", "$ -3"]);
     let plain = summary(["7", "1250.50", "", "inf", "-3"]);
     let shown = |summary: &Summary| {
         let values = (summary.numbers, summary.texts, summary.missing, summary.categories());
         (values, summary.is_whole())
     };
-    assert_eq!(shown(dressed.as_read()), shown(&plain));
-    assert_eq!(dressed.categories().unwrap(), ["7", "inf", "$ -3", "$1,250.50"]);
+    assert_eq!(shown(formatted.as_read()), shown(&plain));
+    assert_eq!(formatted.categories().unwrap(), ["7", "inf", "$ -3", "$1,250.50"]);
 }
 
 #[test]
-fn what_is_not_dressed_alike_is_shown() {
+fn what_is_not_formatted_alike_is_shown() {
     let check = |cells: &[&str], expected: &str| {
         let told = summary(cells.iter().copied()).note_on_unread().unwrap();
         let expected = format!("its numbers are written as {expected} and read as text; ");

@@ -1,6 +1,6 @@
 //! Numbers with a currency or percent sign, or with their thousands separated.
 
-use data::Dress;
+use data::NumberFormat;
 
 use super::{told::notes, *};
 
@@ -18,20 +18,20 @@ fn refusal(text: &str, splits: &TableSplits) -> (String, String) {
 }
 
 #[test]
-fn a_table_in_dress_is_the_plain_table() {
+fn a_table_with_formatted_numbers_is_the_plain_table() {
     let row = |i: usize, [percent, dollar, comma]: [&str; 3]| {
         let (rate, price) = (i * 7 % 101, i + 1);
         format!("{rate}{percent},\"{dollar}{price}{comma}{:03}.25\",{i}.5\n", i * 7)
     };
-    let table = |dress| {
-        let rows: String = (0..60).map(|i| row(i, dress)).collect();
+    let table = |format| {
+        let rows: String = (0..60).map(|i| row(i, format)).collect();
         notes(&format!("rate,price,y\n{rows}"))
     };
     let (plain, _) = table(["", "", ""]);
-    let (dressed, told) = table([" %", "$", ","]);
-    assert_eq!(dressed.train, plain.train);
-    assert_eq!(dressed.preprocessing.target, plain.preprocessing.target);
-    let names = dressed.preprocessing.feature_names();
+    let (formatted, told) = table([" %", "$", ","]);
+    assert_eq!(formatted.train, plain.train);
+    assert_eq!(formatted.preprocessing.target, plain.preprocessing.target);
+    let names = formatted.preprocessing.feature_names();
     assert_eq!(names, ["rate", "price"]);
     for note in [
         "column `rate` is read as numbers, `0 %` in line 2 as 0",
@@ -39,15 +39,18 @@ fn a_table_in_dress_is_the_plain_table() {
     ] {
         assert_eq!(told.matches(note).count(), 1, "{told}");
     }
-    let dress = |column: usize| dressed.preprocessing.columns[column].dress;
-    assert_eq!([dress(0), dress(1)].map(|dress| dress.unwrap().sign), [Some('%'), Some('$')]);
+    let format = |column: usize| formatted.preprocessing.columns[column].format;
+    assert_eq!([format(0), format(1)].map(|format| format.unwrap().sign), [Some('%'), Some('$')]);
 }
 
 #[test]
-fn rows_to_predict_may_be_dressed_or_plain() {
+fn rows_to_predict_may_be_formatted_or_plain() {
     let train = priced();
     let (splits, _) = notes(&train);
-    assert_eq!(splits.preprocessing.columns[0].dress, Some(Dress { sign: Some('$'), point: None }));
+    assert_eq!(
+        splits.preprocessing.columns[0].format,
+        Some(NumberFormat { sign: Some('$'), point: None })
+    );
     let plain = encoded("price\n12345.5\n-3\n", &splits);
     assert_eq!(encoded("price\n\"12,345.50 $\"\n-$3\n", &splits), plain);
     assert_eq!(encoded("price;x\n$ 12.345,50;1\n$ -3,0;1\n", &splits), plain);
@@ -97,7 +100,7 @@ fn a_price_to_predict_is_a_plain_number() {
 }
 
 #[test]
-fn what_is_not_dressed_alike_is_told() {
+fn what_is_not_formatted_alike_is_told() {
     let table = |cells: [&str; 3]| {
         let rows = (0..30).map(|i| format!("{i}.5,\"{}\",{}\n", cells[i % 3], i % 2));
         format!("x,a,y\n{}", rows.collect::<String>())
@@ -115,7 +118,7 @@ fn what_is_not_dressed_alike_is_told() {
              write numbers as -1234.5"
         );
         assert!(told.contains(&expected), "{told}");
-        assert_eq!(splits.preprocessing.columns[1].dress, None);
+        assert_eq!(splits.preprocessing.columns[1].format, None);
         let target = table(cells).replace("x,a,y", "x,y,a");
         check(
             &[("a.csv", target.as_bytes())],
@@ -145,7 +148,7 @@ fn what_is_not_dressed_alike_is_told() {
 }
 
 #[test]
-fn a_column_that_is_set_to_numbers_may_be_dressed() {
+fn a_column_that_is_set_to_numbers_may_be_formatted() {
     let numeric = |cells: [&str; 3]| {
         let rows = (0..30).map(|i| format!("{},{}\n", cells[i % 3], i % 2));
         format!("a,y\n{}", rows.collect::<String>())
@@ -189,7 +192,7 @@ fn classes_and_categories_keep_their_names() {
     };
     let (splits, _) = notes(&table(["50%", "100%"], ";"));
     assert_eq!(splits.preprocessing.target.classes(), ["100%", "50%"]);
-    assert_eq!(splits.preprocessing.target.dress, None);
+    assert_eq!(splits.preprocessing.target.format, None);
     assert_eq!(splits.preprocessing.feature_names(), ["x", "band"]);
     let (splits, told) = notes(&table(["0,5-1,5 %", "10-20%"], ";"));
     assert_eq!(splits.preprocessing.feature_names(), ["x", "band=0,5-1,5 %", "band=10-20%"]);
@@ -205,7 +208,7 @@ fn classes_and_categories_keep_their_names() {
 }
 
 #[test]
-fn a_first_row_in_dress_is_a_row() {
+fn a_first_row_with_formatted_numbers_is_a_row() {
     let rows: String = (1..=30).map(|i| format!("${i}.5,{}%\n", 3 * i)).collect();
     let (splits, told) = notes(&rows);
     assert_eq!((splits.preprocessing.header, splits.train.rows()), (false, 30), "{told}");

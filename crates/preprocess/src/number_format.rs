@@ -1,4 +1,4 @@
-//! Numbers in dress, as people write them and programs do not: `$1,234.50`, `12 %`.
+//! Numbers as people write them and programs do not: `$1,234.50`, `12 %`.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ const MINUSES: [char; 3] = ['-', '+', '\u{2212}'];
 
 /// What the numbers of a column may have besides thousands separators; they may all be plain too.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Dress {
+pub struct NumberFormat {
     /// The one currency or percent sign, if they have any.
     pub sign: Option<char>,
     /// What stands before their fractions in the training file, a point or a comma, if other columns
@@ -19,7 +19,7 @@ pub struct Dress {
     pub point: Option<char>,
 }
 
-/// The parts of a number, in dress or plain.
+/// The parts of a number, formatted or plain.
 #[derive(Debug)]
 pub struct Number<'a> {
     minus: Option<char>,
@@ -74,9 +74,9 @@ impl<'a> Number<'a> {
     }
 }
 
-/// Whether a text is a number in any dress: those that are read in the right column, and what is not
+/// Whether a text is a formatted number of any kind: those that are read in the right column, and what is not
 /// read, such as the negative numbers of accountants.
-pub fn is_dressed(text: &str) -> bool {
+pub fn is_formatted(text: &str) -> bool {
     let around = |c: char| c.is_whitespace() || SIGNS.contains(&c);
     let bare = text.trim_matches(around);
     let in_brackets = bare.strip_prefix('(').and_then(|bare| bare.strip_suffix(')'));
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn dress_comes_off() {
+    fn formatting_comes_off() {
         check("12 %", '.', Some((Some('%'), "12")));
         check("$1,234,567.89", '.', Some((Some('$'), "1234567.89")));
         check("€ 5", '.', Some((Some('€'), "5")));
@@ -194,8 +194,8 @@ mod tests {
     }
 
     #[test]
-    fn numbers_in_dress_are_told_from_text() {
-        let dressed = [
+    fn numbers_with_formatted_numbers_are_told_from_text() {
+        let formatted = [
             "1,3",
             "0,1257",
             "-1,5E-03",
@@ -218,8 +218,8 @@ mod tests {
             "45-",
             "\u{2212}1,5",
         ];
-        for text in dressed {
-            assert!(is_dressed(text), "{text}");
+        for text in formatted {
+            assert!(is_formatted(text), "{text}");
         }
         let others = [
             "",
@@ -247,7 +247,7 @@ mod tests {
             "10-20%",
         ];
         for text in others {
-            assert!(!is_dressed(text), "{text}");
+            assert!(!is_formatted(text), "{text}");
         }
     }
 
@@ -264,7 +264,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_number_in_dress_has_the_value_of_the_plain_one(
+        fn a_number_with_formatted_numbers_has_the_value_of_the_plain_one(
             number in prop_oneof![-1e12..1e12f64, (-99999i32..99999).prop_map(f64::from)],
             sign in prop::sample::select(SIGNS.to_vec()),
             before: bool,
@@ -281,7 +281,7 @@ mod tests {
             };
             let parsed = Number::parse(&text, point).unwrap();
             prop_assert_eq!((parsed.sign, parsed.plain().parse()), (Some(sign), Ok(number)), "{}", text);
-            prop_assert!(is_dressed(&text));
+            prop_assert!(is_formatted(&text));
         }
 
         #[test]
