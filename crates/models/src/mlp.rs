@@ -28,7 +28,7 @@ pub struct MlpConfig {
     /// order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub texts: Vec<TextReaderConfig>,
-    /// The probability of dropout after each hidden layer.
+    /// The probability of dropout after each hidden layer, and of what is read of texts.
     #[serde(default, skip_serializing_if = "is_none")]
     pub dropout: f64,
 }
@@ -147,7 +147,7 @@ impl<B: Backend> Mlp<B> {
     /// - `features`: `[batch, inputs]`
     /// - returns logits: `[batch, outputs]`
     pub fn forward(&self, features: Tensor<B, 2>, pass: &mut Pass<B>) -> Tensor<B, 2> {
-        let features = self.replace(features);
+        let features = self.replace(features, pass);
         let Some((last, hidden)) = self.layers.split_last() else { return features };
         let hidden = hidden
             .iter()
@@ -159,7 +159,7 @@ impl<B: Backend> Mlp<B> {
     ///
     /// - `features`: `[batch, inputs]`
     /// - returns: `[batch, inputs of the first dense layer]`
-    fn replace(&self, features: Tensor<B, 2>) -> Tensor<B, 2> {
+    fn replace(&self, features: Tensor<B, 2>, pass: &mut Pass<B>) -> Tensor<B, 2> {
         if self.embeddings.is_empty() && self.texts.is_empty() {
             return features;
         }
@@ -170,7 +170,8 @@ impl<B: Backend> Mlp<B> {
             (feature, feature + 1, embedding.forward(indices).flatten(1, 2))
         });
         let texts = self.texts.iter().zip(&self.texts_at).map(|(reader, &[first, length])| {
-            (first, first + length, reader.forward(columns(first, first + length).int()))
+            let read = reader.forward(columns(first, first + length).int());
+            (first, first + length, self.dropout.forward(read, pass))
         });
         let mut replaced: Vec<(usize, usize, Tensor<B, 2>)> = vectors.chain(texts).collect();
         replaced.sort_by_key(|&(first, ..)| first);
@@ -229,6 +230,29 @@ mod tests {
         assert_eq!(logits(1.0, Pass::evaluation()), logits(0.0, training()));
     }
 
+    /// Nothing is left of the text but the bias of the only layer.
+    #[test]
+    fn what_is_read_of_a_text_is_dropped_in_training_only() {
+        let text =
+            TextReaderConfig { feature: 0, length: 2, tokens: 3, embedding: 4, hidden: None };
+        let config = MlpConfig {
+            inputs: 2,
+            outputs: 2,
+            texts: vec![text],
+            dropout: 1.0,
+            ..Default::default()
+        };
+        let device = Device::default();
+        let model = config.init::<Selected>(0, &device);
+        let logits = |mut pass| {
+            let tokens = Tensor::from_floats([[1.0, 2.0]], &device);
+            model.forward(tokens, &mut pass).into_data()
+        };
+        let bias = model.layers[0].bias.val().unsqueeze::<2>().into_data();
+        assert_eq!(logits(Pass::training(0, 0, 0)), bias);
+        assert_ne!(logits(Pass::evaluation()), bias);
+    }
+
     #[test]
     fn replaced_features_are_apart_and_in_order() {
         let table = |feature| FeatureEmbedding { feature, entries: 2, width: 1 };
@@ -273,7 +297,8 @@ mod tests {
         assert!(first[..2].iter().chain(&second[..1]).all(|&value| value == 0.0));
         assert!(first[2..].iter().chain(&second[1..]).all(|&value| value != 0.0));
         let features = [[2.0, 0.5, 1.0, -0.5], [0.0, 7.0, 3.0, 8.0]];
-        let embedded = model.replace(Tensor::from_floats(features, &Device::default()));
+        let features = Tensor::from_floats(features, &Device::default());
+        let embedded = model.replace(features, &mut Pass::evaluation());
         let expected =
             [[first[4], first[5], 0.5, second[1], -0.5], [first[0], first[1], 7.0, second[3], 8.0]];
         assert_eq!(embedded.into_data().iter::<f32>().collect::<Vec<_>>(), expected.concat());

@@ -49,7 +49,8 @@ impl ClassWeighting {
             return (times >= UNEQUAL).then(|| {
                 format!(
                     "class `{frequent}` has {} times as many samples as class `{rare}`, whose mistakes \
-                     hardly count; with `data.class_weights=balanced` classes count alike",
+                     thus weigh little: `data.class_weights=balanced` finds more of `{rare}`, with more \
+                     false alarms",
                     grouped(times)
                 )
             });

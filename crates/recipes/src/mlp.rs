@@ -35,6 +35,9 @@ pub static RECIPE: Recipe = Recipe {
 
 /// Most texts are learnt in fewer epochs.
 const MANY_EPOCHS: usize = 50;
+/// So many rows, repetitions included, take ten seconds or more, and tables of so many are mostly learnt in
+/// fewer epochs: census incomes (20,838 rows) in 7 of 500.
+const MANY_ROWS: usize = 10_000_000;
 
 /// The table `[model]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -87,7 +90,7 @@ fn train<B: AutodiffBackend>(
     let TableSplits { train, validation, test, preprocessing, skipped, .. } = splits;
     let (labels, classes) = (train.targets.labels(), preprocessing.target.classes());
     refuse_classes_of_values(&config, &preprocessing)?;
-    notes.extend(notes_on_settings(&config, &preprocessing, labels, validation.is_some()));
+    notes.extend(notes_on_settings(&config, &preprocessing, &train, validation.is_some()));
     let class_weights = ClassWeights::new(config.data.class_weights, labels, classes.len(), device);
     let batching = start.shared(config.training.batching(config.data.order.unwrap_or_default()));
     let train = TableLoader::<B>::new(train, preprocessing.task(), batching, device)?;
@@ -157,12 +160,11 @@ fn notes_on_rows(data: &TableData, splits: &TableSplits) -> Vec<String> {
 
 /// What the user should know of the settings for these rows, a sentence each.
 ///
-/// - `labels`: of the rows to train on
 /// - `validates`: whether there are rows to validate on
 fn notes_on_settings(
     config: &Config<TableData, Model>,
     rows: &TablePreprocessing,
-    labels: &[u32],
+    train: &Table,
     validates: bool,
 ) -> impl Iterator<Item = String> {
     let without_effect = config.model.embedding.is_some() && rows.indexed().is_empty();
@@ -170,14 +172,20 @@ fn notes_on_settings(
         .then(|| "`model.embedding` has no effect: no column is categorical".to_owned());
     let config::Training { epochs, max_steps, patience, .. } = config.training;
     let runs_on = max_steps.is_none() && patience.is_none() && validates && epochs > MANY_EPOCHS;
-    let is_long = runs_on && !rows.texts().is_empty();
-    let long = is_long.then(|| {
+    let long = match (rows.texts().is_empty(), train.rows().saturating_mul(epochs)) {
+        _ if !runs_on => None,
+        (false, _) => Some(("texts need far fewer than", 5)),
+        (true, MANY_ROWS..) => Some(("so many rows may need far fewer than", 10)),
+        (true, _) => None,
+    };
+    let long = long.map(|(what, patience)| {
         format!(
-            "texts need far fewer than {epochs} epochs: `--set training.patience=5` ends the run once the \
-             validation loss no longer falls"
+            "{what} {epochs} epochs: `--set training.patience={patience}` ends the run once the validation \
+             loss no longer falls"
         )
     });
-    let (classes, chooses) = (rows.target.classes(), config.chooses_by(validates));
+    let (labels, classes) = (train.targets.labels(), rows.target.classes());
+    let chooses = config.chooses_by(validates);
     note.into_iter().chain(long).chain(config.data.class_weights.note(labels, classes, chooses))
 }
 
@@ -233,8 +241,8 @@ fn plan(config: Config<TableData, Model>) -> Result<Plan, Failure> {
     refuse_shared(&splits.shared)?;
     refuse_classes_of_values(&config, &splits.preprocessing)?;
     let mut notes = notes_on_rows(&given, &splits);
-    let (labels, validates) = (splits.train.targets.labels(), splits.validation.is_some());
-    notes.extend(notes_on_settings(&config, &splits.preprocessing, labels, validates));
+    let validates = splits.validation.is_some();
+    notes.extend(notes_on_settings(&config, &splits.preprocessing, &splits.train, validates));
     let network = network(&config.model, &splits.preprocessing);
     let sample = vec![splits.preprocessing.width()];
     let samples = splits.train.rows();

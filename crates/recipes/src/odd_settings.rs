@@ -5,8 +5,9 @@ use training::{OptimizerKind, ScheduleKind, TrainerConfig};
 
 use crate::numbers::counted;
 
-/// A run of fewer updates is noted.
-const FEW_UPDATES: u64 = 50;
+/// A run of fewer updates is noted: `cnn` learns 1,500 pictures of hands to 88 % in 120, and to 95 % in four
+/// times as many (`training.batch_size=32`, means of three seeds).
+const FEW_UPDATES: u64 = 200;
 /// Such a learning rate is noted for optimizers that scale the steps of each weight.
 const HIGH_FOR_ADAPTIVE: f64 = 0.1;
 
@@ -128,7 +129,7 @@ mod tests {
         );
         let single = note(&config(1, None), 1).remove(0);
         assert!(single.contains("only 1 update, ") && !single.contains("batch_size"), "{single}");
-        for enough in [config(50, None), config(10, Some(5))] {
+        for enough in [config(200, None), config(10, Some(5))] {
             assert_eq!(note(&enough, 128), [""; 0]);
         }
     }
