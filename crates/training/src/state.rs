@@ -90,7 +90,6 @@ pub(crate) struct Record {
     pub(crate) epoch: Interval,
     /// Seconds of training.
     pub(crate) seconds: f64,
-    #[serde(default)]
     pub(crate) tuning: Tuning,
     /// The last measurement.
     pub(crate) validation: Option<Measured>,

@@ -50,7 +50,6 @@ pub(crate) struct SavedState {
     /// Whether the best epoch's model was kept.
     keep_best: bool,
     /// As in [`TrainerConfig`].
-    #[serde(rename = "rests_on")]
     fingerprints: BTreeMap<String, String>,
     /// Those on which an update depends, by name.
     settings: BTreeMap<String, serde_json::Value>,
@@ -59,7 +58,6 @@ pub(crate) struct SavedState {
     interval_loss: f64,
     #[serde(with = "lossless")]
     update_loss: f64,
-    #[serde(default)]
     correct: Correct,
     /// Of the last update's gradients; none where it is not finite.
     gradient_norm: Option<f64>,

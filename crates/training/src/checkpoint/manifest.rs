@@ -15,7 +15,7 @@ use crate::parameters::Parameter;
 /// The name of the file.
 pub(super) const MANIFEST: &str = "manifest.json";
 /// The format that this program writes, and the only one that it reads.
-const FORMAT: u32 = 3;
+const FORMAT: u32 = 4;
 
 /// The files of a checkpoint.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
