@@ -91,6 +91,15 @@ impl Environment {
         json_of(&run.join(ENVIRONMENT), help)
     }
 
+    /// Adds what the recipe chose to settings that leave it open.
+    pub(crate) fn complete(&self, settings: &mut BTreeMap<String, Value>) {
+        for (key, value) in &self.chosen {
+            if settings.get(key).is_none_or(|given| given == "") {
+                settings.insert(key.clone(), value.clone());
+            }
+        }
+    }
+
     /// The same of a run that is resumed.
     ///
     /// - `before`: when the run was started or last resumed
@@ -159,6 +168,19 @@ mod tests {
         assert_eq!(written(r#"{"device": "A CPU"}"#).unwrap().unwrap().data, None);
         let message = written(r#"{"device": "#).unwrap_err().to_string();
         assert!(message.contains("environment.json` cannot be read: EOF"), "{message}");
+    }
+
+    #[test]
+    fn what_the_recipe_chose_completes_what_is_open() {
+        let of = |values: &[(&str, i64)]| -> BTreeMap<String, Value> {
+            values.iter().map(|&(key, value)| (key.to_owned(), value.into())).collect()
+        };
+        let chosen = of(&[("data.size", 32), ("data.channels", 3), ("data.new", 7)]);
+        let environment = Environment { chosen, ..Environment::default() };
+        let mut settings = of(&[("data.channels", 1)]);
+        settings.insert("data.size".to_owned(), "".into());
+        environment.complete(&mut settings);
+        assert_eq!(settings, of(&[("data.channels", 1), ("data.new", 7), ("data.size", 32)]));
     }
 
     #[test]

@@ -158,18 +158,9 @@ impl Record {
     /// Reads the directory of a run.
     pub(crate) fn read(directory: &Path) -> Result<Self, Failure> {
         let config = config_of(directory)?;
-        let table: Value = toml::from_str(&config).map_err(|error| {
-            let help = "restore the file that the run wrote";
-            unreadable(&directory.join(CONFIG), error.message(), help)
-        })?;
-        let mut settings = leaves(&table);
-        let recipe = settings.get("recipe").and_then(Value::as_str).unwrap_or_default().to_owned();
         let environment = Environment::of(directory)?.unwrap_or_default();
-        for (key, value) in &environment.chosen {
-            if settings.get(key).is_none_or(|given| given == "") {
-                settings.insert(key.clone(), value.clone());
-            }
-        }
+        let settings = settings_of(directory, &config, &environment)?;
+        let recipe = settings.get("recipe").and_then(Value::as_str).unwrap_or_default().to_owned();
         let mut record = Self {
             directory: directory.to_owned(),
             recipe,
@@ -300,6 +291,23 @@ pub(crate) fn config_of(directory: &Path) -> Result<String, Failure> {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => not_a_run(directory),
         _ => unreadable(&path, error, CHECK_ACCESS),
     })
+}
+
+/// The settings of a run by dotted key, with what the recipe chose where they leave it open.
+///
+/// - `config`: its file
+pub(crate) fn settings_of(
+    directory: &Path,
+    config: &str,
+    environment: &Environment,
+) -> Result<BTreeMap<String, Value>, Failure> {
+    let table: Value = toml::from_str(config).map_err(|error| {
+        let help = "restore the file that the run wrote";
+        unreadable(&directory.join(CONFIG), error.message(), help)
+    })?;
+    let mut settings = leaves(&table);
+    environment.complete(&mut settings);
+    Ok(settings)
 }
 
 fn unreadable(path: &Path, reason: impl Display, help: &str) -> Failure {

@@ -25,7 +25,7 @@ use crate::{
     plan::FrozenLayers,
     record::Record,
     run_directory::RunDirectory,
-    settings::{Resolved, chosen, or_end_it},
+    settings::{Resolved, chosen, leaves, or_end_it},
     shell::command,
     start::Start,
 };
@@ -65,8 +65,9 @@ impl<'a> Start<'a> {
         let before = if self.resumes { Environment::of(&directory)? } else { None };
         if self.resumes {
             // First, since the data may be other only because of them.
-            self.refuse_changed_choices(&resolved.settings)?;
-            self.refuse_other_data(before.as_ref(), &data.samples, &resolved.settings)?;
+            let now = leaves(&resolved.settings);
+            self.refuse_changed_choices(&now)?;
+            self.refuse_other_data(before.as_ref(), &data.samples, &now)?;
         }
         // A rank that cannot read its data ends all ranks before there is a directory.
         self.group.barrier()?;

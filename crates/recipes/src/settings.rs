@@ -85,13 +85,16 @@ pub(crate) fn refuse_changes(
     began_with: &Value,
     now: &Value,
 ) -> Result<(), Failure> {
-    refuse_changed(run, &over(recipe, began_with), &over(recipe, now))
+    refuse_changed(run, &over(recipe, leaves(began_with)), &over(recipe, leaves(now)))
 }
 
 /// All settings: these, and the recipe's own where they are left out.
-fn over(recipe: &BTreeMap<String, Value>, settings: &Value) -> BTreeMap<String, Value> {
+fn over(
+    recipe: &BTreeMap<String, Value>,
+    settings: BTreeMap<String, Value>,
+) -> BTreeMap<String, Value> {
     let mut all = recipe.clone();
-    all.extend(leaves(settings));
+    all.extend(settings);
     all
 }
 
@@ -100,8 +103,8 @@ fn over(recipe: &BTreeMap<String, Value>, settings: &Value) -> BTreeMap<String, 
 pub(crate) fn refuse_changes_of_file(
     run: &Path,
     recipe: &BTreeMap<String, Value>,
-    began_with: &Value,
-    now: &Value,
+    began_with: BTreeMap<String, Value>,
+    now: BTreeMap<String, Value>,
 ) -> Result<(), Failure> {
     let (mut began_with, mut now) = (over(recipe, began_with), over(recipe, now));
     now.retain(|_, value| value != "");
@@ -113,10 +116,9 @@ pub(crate) fn refuse_changes_of_file(
 /// made its choices. What the file leaves open is no change.
 pub(crate) fn refuse_changed_choices(
     run: &Path,
-    began_with: &Value,
-    now: &Value,
+    mut began_with: BTreeMap<String, Value>,
+    mut now: BTreeMap<String, Value>,
 ) -> Result<(), Failure> {
-    let (mut began_with, mut now) = (leaves(began_with), leaves(now));
     began_with.retain(|_, value| value != "");
     now.retain(|key, _| began_with.contains_key(key));
     refuse_changed(run, &began_with, &now)
@@ -175,12 +177,15 @@ pub(crate) fn another_run<'a>(
 }
 
 /// The command for a run with this one's settings, but the paths of data that it is given now.
-pub(crate) fn on_other_data(run: &Path, began_with: &Value, now: &Value) -> String {
-    let (began_with, now) = (leaves(began_with), leaves(now));
+pub(crate) fn on_other_data(
+    run: &Path,
+    began_with: &BTreeMap<String, Value>,
+    now: &BTreeMap<String, Value>,
+) -> String {
     let paths = PATHS.into_iter().filter(|key| key.starts_with("data."));
     let unset = Value::from("");
     let of = |settings: &BTreeMap<String, Value>, key| settings.get(key).unwrap_or(&unset).clone();
-    let given = paths.map(|key| (key, of(&began_with, key), of(&now, key)));
+    let given = paths.map(|key| (key, of(began_with, key), of(now, key)));
     let given: Vec<_> = given.filter(|(_, then, now)| !same(then, now)).collect();
     another_run(run, given.iter().map(|(key, _, now)| (*key, now)))
 }
@@ -435,8 +440,9 @@ mod tests {
     #[test]
     fn other_data_are_named_where_they_are_and_where_none_are_left() {
         let paths = |path: &str, test: &str| json!({"data": {"path": path, "test_path": test}});
+        let began_with = leaves(&paths("x.csv", "y.csv"));
         let check = |now: Value, expected: &str| {
-            let told = on_other_data(Path::new("a"), &paths("x.csv", "y.csv"), &now);
+            let told = on_other_data(Path::new("a"), &began_with, &leaves(&now));
             assert_eq!(told, command("train", &Path::new("a").join(CONFIG)) + expected);
         };
         check(paths("x.csv", "y.csv"), "");

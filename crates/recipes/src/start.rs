@@ -1,6 +1,6 @@
 //! What a recipe needs to begin a run, or to resume one.
 
-use std::{ops::ControlFlow, path::PathBuf, rc::Rc, time::Instant};
+use std::{collections::BTreeMap, ops::ControlFlow, path::PathBuf, rc::Rc, time::Instant};
 
 use backend::{
     device::{self, Device},
@@ -18,10 +18,10 @@ use crate::{
     image_set::Progress,
     initial_weights::KeptWeights,
     paths::of_same_name,
-    record::{config_of, content_of},
+    record::{config_of, content_of, settings_of},
     registry::Recipe,
-    run_directory::INITIAL,
-    settings::{Resolved, on_other_data, refuse_changed_choices, refuse_changes_of_file},
+    run_directory::{CONFIG, INITIAL},
+    settings::{Resolved, leaves, on_other_data, refuse_changed_choices, refuse_changes_of_file},
     shell::command,
 };
 
@@ -148,16 +148,19 @@ impl<'a> Start<'a> {
         config: &impl Serialize,
     ) -> Result<(), Failure> {
         let now = serde_json::to_value(config);
-        let (Some(began_with), Ok(now)) = (self.on_file(), now) else { return Ok(()) };
-        refuse_changes_of_file(&self.directory, &recipe.settings(), &began_with, &now)
+        let (Some(began_with), Ok(now)) = (self.on_file()?, now) else { return Ok(()) };
+        refuse_changes_of_file(&self.directory, &recipe.settings(), began_with, leaves(&now))
     }
 
     /// Refuses to go on where the recipe chooses otherwise than the run has on file, if it has anything.
     ///
     /// - `now`: the settings with all choices made
-    pub(crate) fn refuse_changed_choices(&self, now: &Value) -> Result<(), Failure> {
-        let Some(began_with) = self.on_file() else { return Ok(()) };
-        refuse_changed_choices(&self.directory, &began_with, now)
+    pub(crate) fn refuse_changed_choices(
+        &self,
+        now: &BTreeMap<String, Value>,
+    ) -> Result<(), Failure> {
+        let Some(began_with) = self.on_file()? else { return Ok(()) };
+        refuse_changed_choices(&self.directory, began_with, now.clone())
     }
 
     /// What a run that resumes has recorded besides its settings and its data; the first process reads it,
@@ -171,17 +174,15 @@ impl<'a> Start<'a> {
         Ok((!found.is_empty()).then_some(found))
     }
 
-    /// The settings that the run began with, with what the recipe chose then.
-    fn on_file(&self) -> Option<Value> {
-        let mut settings: Value = toml::from_str(&config_of(&self.directory).ok()?).ok()?;
-        let environment = Environment::of(&self.directory).ok().flatten().unwrap_or_default();
-        for (key, chosen) in environment.chosen {
-            match settings.pointer_mut(&format!("/{}", key.replace('.', "/"))) {
-                Some(given) if given == "" => *given = chosen,
-                _ => {}
-            }
+    /// The settings that the run began with, with what the recipe chose then; none where this process does
+    /// not see its directory.
+    fn on_file(&self) -> Result<Option<BTreeMap<String, Value>>, Failure> {
+        let run = &self.directory;
+        if !run.join(CONFIG).exists() {
+            return Ok(None);
         }
-        Some(settings)
+        let environment = Environment::of(run)?.unwrap_or_default();
+        settings_of(run, &config_of(run)?, &environment).map(Some)
     }
 
     /// Refuses to go on with other data than the run began with.
@@ -192,15 +193,15 @@ impl<'a> Start<'a> {
         &self,
         before: Option<&Environment>,
         data: &str,
-        now: &Value,
+        now: &BTreeMap<String, Value>,
     ) -> Result<(), Failure> {
         let run = &self.directory;
         let before = before.and_then(|environment| environment.data.as_ref());
         if before.is_none_or(|began_with| began_with.samples == data) {
             return Ok(());
         }
-        let began_with = self.on_file().unwrap_or_default();
-        if began_with["data"]["path"] == now["data"]["path"]
+        let began_with = self.on_file()?.unwrap_or_default();
+        if began_with.get("data.path") == now.get("data.path")
             && let Some(failure) = of_same_name(run)
         {
             return Err(failure);
