@@ -8,11 +8,12 @@ use serde::{Deserialize, Serialize};
 use training::Trainer;
 
 use crate::{
-    Failure, Start, Summary,
+    Failure, Summary,
     config::{Check, Checker, ImageConfig, check_dropout, check_widths},
     image_evaluation::ImageEvaluation,
     initial_weights::{InitialWeights, Initialised},
     registry::{Recipe, Task},
+    start::Begun,
     training_images::TrainingImages,
 };
 
@@ -67,14 +68,14 @@ impl Check for Model {
 /// Trains on the configured data, and leaves a run directory.
 fn train<B: AutodiffBackend>(
     mut config: ImageConfig<Model>,
-    mut start: Start<'_>,
+    mut begun: Begun<'_>,
     device: &B::Device,
 ) -> Result<Summary, Failure> {
     let seed = config.training.seed;
     config.check_size(|config, images, classes| network(&config.model, images, classes))?;
 
     // The data: how it is read, batched and split.
-    let images = TrainingImages::<B>::open(&mut config, &mut start, device)?;
+    let images = TrainingImages::<B>::open(&mut config, &mut begun, device)?;
     let TrainingImages { train, augmentation, loss, validation, test, .. } = &images;
 
     // The network.
@@ -89,7 +90,7 @@ fn train<B: AutodiffBackend>(
     };
 
     // The loop.
-    let mut run = images.open_run(start, &config)?;
+    let mut run = images.open_run(begun, &config)?;
     let interrupt = run.interrupt();
     let settings = config.trainer(train.steps_per_epoch()).validated(validation.is_some());
     let settings = run.complete(settings, &description, &images.sample());

@@ -14,7 +14,7 @@ use models::{Pass, Vgg, weights};
 use serde_json::Value;
 use store::{StoredTensor, TensorFile, create_directory, sha256_hex, sha256_hex_of_values};
 
-use crate::{Failure, Start, cache_folder::cache_folder, config::ImageData};
+use crate::{Failure, cache_folder::cache_folder, config::ImageData, start::Begun};
 
 /// To be raised whenever the same images and weights would give other features.
 const VERSION: u32 = 2;
@@ -59,13 +59,13 @@ impl<B: Backend> Frozen<B> {
         split: Split<C>,
         network: &'a dyn Fn(Tensor<C, 4>) -> Tensor<C, 4>,
         data: &ImageData,
-        start: &mut Start<'_>,
+        begun: &mut Begun<'_>,
     ) -> Result<(Features<'a, C>, Option<String>), Failure> {
         let Split { images, batching, augmentation, keeps, at_a_time } = split;
-        let batching = start.shared(batching);
+        let batching = begun.shared(batching);
         if keeps {
             let directory = cache_folder().map(|folder| folder.join("features"));
-            let (table, note) = self.features(&images, at_a_time, directory.as_deref(), start)?;
+            let (table, note) = self.features(&images, at_a_time, directory.as_deref(), begun)?;
             drop(images); // and their pixels with them
             let rows = TableLoader::new(table, Task::Multiclass, batching, &self.device)?;
             return Ok((Features::Kept { rows, shape: self.shape }, Some(note)));
@@ -84,14 +84,14 @@ impl<B: Backend> Frozen<B> {
         split: &Arc<dyn ImageSource>,
         at_a_time: usize,
         directory: Option<&Path>,
-        start: &mut Start<'_>,
+        begun: &mut Begun<'_>,
     ) -> Result<(Table, String), Failure> {
         let began = Instant::now();
         let key = self.key(split.as_ref(), at_a_time)?;
         let path = directory.map(|directory| directory.join(format!("{key}.safetensors")));
         let images = split.labels().len();
         let count = self.shape.iter().product();
-        let group = start.group.clone();
+        let group = begun.group().clone();
         group.check_same("other data", &key)?;
         let found = path.as_ref().and_then(|path| Some((read(path, images, count)?, path)));
         let mut lacking = [if found.is_some() { 0.0 } else { 1.0 }];
@@ -102,7 +102,7 @@ impl<B: Backend> Frozen<B> {
             let note = format!("the features of {images} images come from `{}`", path.display());
             return Ok((table(features, split.as_ref())?, note));
         }
-        let features = group.all_gather(self.compute(split, at_a_time, start)?)?;
+        let features = group.all_gather(self.compute(split, at_a_time, begun)?)?;
         if !group.is_rank_zero() {
             return Ok((table(features, split.as_ref())?, String::new()));
         }
@@ -131,7 +131,7 @@ impl<B: Backend> Frozen<B> {
         &self,
         split: &Arc<dyn ImageSource>,
         at_a_time: usize,
-        start: &mut Start<'_>,
+        begun: &mut Begun<'_>,
     ) -> Result<Vec<f32>, Failure> {
         let batching = Batching::evaluation(at_a_time);
         let workers = backend::device::threads();
@@ -140,7 +140,7 @@ impl<B: Backend> Frozen<B> {
         let nothing = AugmentOptions::default();
         let augmentation = Augmentation::new(&nothing, &self.preprocessing, 0, &self.device);
         // Whole batches, so that each image goes through beside the same ones.
-        let own = start.group.share().range(0..loader.steps_per_epoch());
+        let own = begun.group().share().range(0..loader.steps_per_epoch());
         let images_before = |batch: usize| loader.samples().min(batch * at_a_time);
         let of = images_before(own.end) - images_before(own.start);
         let mut features = Vec::new();
@@ -154,8 +154,8 @@ impl<B: Backend> Frozen<B> {
             if let Some(before) = computed.replace(self.forward(images)) {
                 read(before);
             }
-            start.prepare("computing features", done, of);
-            start.stop_if_asked()?;
+            begun.prepare("computing features", done, of);
+            begun.stop_if_asked()?;
         }
         computed.into_iter().for_each(read);
         Ok(features)

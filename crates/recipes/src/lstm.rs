@@ -11,11 +11,12 @@ use serde::{Deserialize, Serialize};
 use training::Trainer;
 
 use crate::{
-    Failure, Start, Summary,
+    Failure, Summary,
     config::{Check, Checker, Config, TextData, check_widths},
     initial_weights::{InitialWeights, Initialised},
     plan::Plan,
     registry::{Recipe, Task},
+    start::Begun,
     text_evaluation::{measure, token_losses, written},
     training_text::TrainingText,
 };
@@ -62,18 +63,18 @@ impl Check for Model {
 /// Trains on the configured data, and leaves a run directory.
 fn train<B: AutodiffBackend>(
     config: Config<TextData, Model>,
-    start: Start<'_>,
+    begun: Begun<'_>,
     device: &B::Device,
 ) -> Result<Summary, Failure> {
     let (seed, length) = (config.training.seed, config.data.sequence_length);
 
     // The data: a window of words, and the one that follows it.
     let windows = |tokens| Windows::new(tokens, length, Predict::Last);
-    let batching = start.shared(config.training.batching(Order::Shuffled));
-    let others = start.shared(config.training.evaluation_batching());
+    let batching = begun.shared(config.training.batching(Order::Shuffled));
+    let others = begun.shared(config.training.evaluation_batching());
     let text = TrainingText::<B>::open(
         &config,
-        &start,
+        &begun,
         |tokens| TokenLoader::windows(windows(tokens)?, batching, device),
         |tokens| TokenLoader::windows(windows(tokens)?, others, device),
     )?;
@@ -85,7 +86,7 @@ fn train<B: AutodiffBackend>(
     let model = text.begin(network.init::<B>(seed, device), &description)?;
 
     // The loop.
-    let mut run = text.open_run(start, &config)?;
+    let mut run = text.open_run(begun, &config)?;
     let (interrupt, group) = (run.interrupt(), run.group());
     let settings = config.trainer(train.steps_per_epoch()).validated(validation.is_some());
     let settings = run.complete(settings, &description, &[length]);

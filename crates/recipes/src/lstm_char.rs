@@ -8,11 +8,12 @@ use serde::{Deserialize, Serialize};
 use training::Trainer;
 
 use crate::{
-    Failure, Start, Summary,
+    Failure, Summary,
     config::{Check, Checker, Config, TextData, check_widths},
     initial_weights::{InitialWeights, Initialised},
     plan::Plan,
     registry::{Recipe, Task},
+    start::Begun,
     text_evaluation::{evaluation_streams, measure, token_losses, written},
     training_text::TrainingText,
 };
@@ -82,17 +83,17 @@ impl Check for Model {
 /// Trains on the configured data, and leaves a run directory.
 fn train<B: AutodiffBackend>(
     config: Config<TextData, Model>,
-    start: Start<'_>,
+    begun: Begun<'_>,
     device: &B::Device,
 ) -> Result<Summary, Failure> {
     let (seed, length) = (config.training.seed, config.data.sequence_length);
     let (rows, carry) = (config.training.batch_size, config.model.carry_state);
 
     // The data: one stream through the text per row of a batch.
-    let share = start.group.share();
+    let share = begun.group().share();
     let text = TrainingText::<B>::open(
         &config,
-        &start,
+        &begun,
         |tokens| Ok(TokenLoader::streams(Streams::new(tokens, rows, length)?, share, device)),
         |tokens| Ok(TokenLoader::streams(evaluation_streams(tokens)?, share, device)),
     )?;
@@ -104,7 +105,7 @@ fn train<B: AutodiffBackend>(
     let model = text.begin(network.init::<B>(seed, device), &description)?;
 
     // The loop.
-    let mut run = text.open_run(start, &config)?;
+    let mut run = text.open_run(begun, &config)?;
     let (interrupt, group) = (run.interrupt(), run.group());
     let settings = config.trainer(train.steps_per_epoch()).validated(validation.is_some());
     let settings = run.complete(settings, &description, &[length]);

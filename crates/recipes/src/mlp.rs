@@ -13,13 +13,14 @@ use serde::{Deserialize, Serialize};
 use training::Trainer;
 
 use crate::{
-    ExitCode, Failure, Start, Summary,
+    ExitCode, Failure, Summary,
     class_weights::ClassWeights,
     config::{self, Check, Checker, Config, Monitored, Source, TableData, check_dropout},
     data_notes::{note_on_sizes, notes_on_own_splits, shorten_notes_on_columns},
     environment::DataHashes,
     plan::{FrozenLayers, Outline, Plan},
     registry::{self, Recipe},
+    start::Begun,
     table_evaluation::{TableEvaluation, table_losses},
 };
 
@@ -73,7 +74,7 @@ impl Check for Model {
 /// Trains on the configured data, and leaves a run directory.
 fn train<B: AutodiffBackend>(
     config: Config<TableData, Model>,
-    start: Start<'_>,
+    begun: Begun<'_>,
     device: &B::Device,
 ) -> Result<Summary, Failure> {
     // The settings that were left open.
@@ -83,7 +84,7 @@ fn train<B: AutodiffBackend>(
 
     // The data.
     let splits = read(&config)?;
-    start.keep_apart(&splits.shared)?;
+    begun.keep_apart(&splits.shared)?;
     let source = config.data.source_hash()?;
     let data = DataHashes { samples: splits.fingerprint(), source };
     let mut notes = notes_on_rows(&given, &splits);
@@ -92,11 +93,11 @@ fn train<B: AutodiffBackend>(
     refuse_classes_of_values(&config, &preprocessing)?;
     notes.extend(notes_on_settings(&config, &preprocessing, &train, validation.is_some()));
     let class_weights = ClassWeights::new(config.data.class_weights, labels, classes.len(), device);
-    let batching = start.shared(config.training.batching(config.data.order.unwrap_or_default()));
+    let batching = begun.shared(config.training.batching(config.data.order.unwrap_or_default()));
     let train = TableLoader::<B>::new(train, preprocessing.task(), batching, device)?;
     let monitored = config.training.monitor;
     let held_out =
-        |table| TableEvaluation::new(table, &preprocessing, monitored, &start.group, device);
+        |table| TableEvaluation::new(table, &preprocessing, monitored, begun.group(), device);
     let validation = validation.map(held_out).transpose()?;
     let test = test.map(held_out).transpose()?;
 
@@ -111,7 +112,7 @@ fn train<B: AutodiffBackend>(
     };
 
     // The loop.
-    let mut run = start.open(&config, &data, &notes)?;
+    let mut run = begun.open(&config, &data, &notes)?;
     run.skipped(skipped);
     let interrupt = run.interrupt();
     let settings = config.trainer(train.steps_per_epoch()).validated(validation.is_some());

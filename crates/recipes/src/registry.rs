@@ -14,7 +14,9 @@ use crate::{
     plan::Plan,
     resnet,
     settings::{Resolved, leaves},
-    simplenet, vgg, vgg_pretrain,
+    simplenet,
+    start::Begun,
+    vgg, vgg_pretrain,
 };
 
 /// The recipe that runs when none is named.
@@ -73,8 +75,8 @@ impl Recipe {
     pub(crate) fn train_here<Data: TakesMemory, Model, Augment>(
         &self,
         layers: Vec<SettingsLayer>,
-        mut start: Start<'_>,
-        train: impl FnOnce(Config<Data, Model, Augment>, Start<'_>, &Device) -> Result<Summary, Failure>,
+        start: Start<'_>,
+        train: impl FnOnce(Config<Data, Model, Augment>, Begun<'_>, &Device) -> Result<Summary, Failure>,
     ) -> Result<Summary, Failure>
     where
         Config<Data, Model, Augment>: DeserializeOwned + Serialize + Check,
@@ -84,10 +86,9 @@ impl Recipe {
             // Before anything is read that may be other only because of them.
             start.refuse_changed_settings(self, &config)?;
         }
-        start.given = Some(Resolved::of(&config)?);
-        let device = start.open_device()?;
+        let (begun, device) = start.begin(Resolved::of(&config)?)?;
         config.apply(&device)?;
-        train(config, start, &device)
+        train(config, begun, &device)
     }
 
     /// Its settings by dotted key.

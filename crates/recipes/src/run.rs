@@ -27,12 +27,13 @@ use crate::{
     run_directory::RunDirectory,
     settings::{Resolved, chosen, leaves, or_end_it},
     shell::command,
-    start::Start,
+    start::{Begun, Start},
 };
 
 /// A run in progress: its files and its observer.
 pub(crate) struct Run<'a> {
     start: Start<'a>,
+    device_name: String,
     files: Option<RunDirectory>, // none where another process writes them
     recipe: String,
     data: DataHashes,
@@ -46,7 +47,7 @@ pub(crate) struct Run<'a> {
     has_validated: bool,
 }
 
-impl<'a> Start<'a> {
+impl<'a> Begun<'a> {
     /// Creates the run directory, or reopens it.
     ///
     /// - `notes`: notes to the user, a sentence each
@@ -57,44 +58,45 @@ impl<'a> Start<'a> {
         notes: &[String],
     ) -> Result<Run<'a>, Failure> {
         let resolved = Resolved::of(config)?;
-        let given = self.given.clone().unwrap_or_else(|| resolved.clone());
-        let chosen = chosen(&given.settings, &resolved.settings);
-        let resolved = Resolved { toml: given.toml, ..resolved };
         self.stop_if_asked()?;
-        let directory = self.directory.clone();
-        let before = if self.resumes { Environment::of(&directory)? } else { None };
-        if self.resumes {
+        let directory = self.start.directory.clone();
+        let before = if self.start.resumes { Environment::of(&directory)? } else { None };
+        if self.start.resumes {
             // First, since the data may be other only because of them.
             let now = leaves(&resolved.settings);
             self.refuse_changed_choices(&now)?;
             self.refuse_other_data(before.as_ref(), &data.samples, &now)?;
         }
+        let Self { start, device_name, given } = self;
+        let chosen = chosen(&given.settings, &resolved.settings);
+        let resolved = Resolved { toml: given.toml, ..resolved };
         // A rank that cannot read its data ends all ranks before there is a directory.
-        self.group.barrier()?;
-        let ranks = self.group.share().of;
-        let mut environment = Environment::new(&self.device_name, data, ranks);
+        start.group.barrier()?;
+        let ranks = start.group.share().of;
+        let mut environment = Environment::new(&device_name, data, ranks);
         environment.chosen = chosen;
         let mut notes = notes.to_vec();
         let on_steps = before.as_ref().and_then(|before| environment.note_on_steps_before(before));
-        notes.extend(on_steps.filter(|_| self.group.is_rank_zero()));
-        let files = match (self.group.is_rank_zero(), self.resumes) {
+        notes.extend(on_steps.filter(|_| start.group.is_rank_zero()));
+        let files = match (start.group.is_rank_zero(), start.resumes) {
             (false, _) => None,
             (true, true) => {
                 let environment = environment.resuming(before.as_ref());
-                Some(RunDirectory::reopen(directory, resolved, environment, self.began)?)
+                Some(RunDirectory::reopen(directory, resolved, environment, start.began)?)
             }
             (true, false) => {
-                Some(RunDirectory::create(directory, resolved, environment, self.began)?)
+                Some(RunDirectory::create(directory, resolved, environment, start.began)?)
             }
         };
-        let (ranks, cores) = (self.group.share_of_cores().of, device::cores());
+        let (ranks, cores) = (start.group.share_of_cores().of, device::cores());
         if Selected::IS_SYNCHRONOUS && ranks > cores {
             notes.push(format!(
                 "{ranks} ranks share {cores} cores: more ranks than cores do not train faster"
             ));
         }
         Ok(Run {
-            start: self,
+            start,
+            device_name,
             files,
             recipe: config.recipe.clone(),
             data: data.clone(),
@@ -178,7 +180,7 @@ impl Run<'_> {
         };
         let advice = memory.bytes(0).advice(device::memory_bytes(), &memory.fewer_at_a_time());
         self.notes.extend(advice);
-        self.notes.extend(device::caution(&self.start.device_name).map(str::to_owned));
+        self.notes.extend(device::caution(&self.device_name).map(str::to_owned));
         self.notes.extend(device::unwritable_kernels().map(|folder| {
             format!(
                 "`{}` cannot be written, so the fastest kernels are not remembered there",
@@ -203,7 +205,7 @@ impl Run<'_> {
     /// The work of so many multiply-adds per loss on this device, if its peak in the run's precision and
     /// arithmetic is known.
     pub(crate) fn work(&self, multiply_adds_per_sample: f64) -> Option<Work> {
-        let peaks = known_peaks(&self.start.device_name)?;
+        let peaks = known_peaks(&self.device_name)?;
         let of_each = peaks.multiply_adds_in(precision(), arithmetic())?;
         let peak_per_second = of_each * self.start.group.share().of as f64;
         Some(Work { multiply_adds_per_sample, peak_per_second })
@@ -274,7 +276,7 @@ impl Run<'_> {
             kept_epoch: trained.kept_epoch,
             skipped_records: self.skipped,
             recipe: self.recipe,
-            device: self.start.device_name,
+            device: self.device_name,
             ranks,
             seed: self.training.seed,
         };

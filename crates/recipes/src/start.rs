@@ -1,6 +1,12 @@
 //! What a recipe needs to begin a run, or to resume one.
 
-use std::{collections::BTreeMap, ops::ControlFlow, path::PathBuf, rc::Rc, time::Instant};
+use std::{
+    collections::BTreeMap,
+    ops::ControlFlow,
+    path::{Path, PathBuf},
+    rc::Rc,
+    time::Instant,
+};
 
 use backend::{
     device::{self, Device},
@@ -39,10 +45,14 @@ pub struct Start<'a> {
     pub began: Instant,
     /// The processes that train together; the first one writes and prints.
     pub group: Group,
-    pub(crate) device_name: String, // empty until it is open
-    /// The configuration, before the recipe chooses what that leaves open; where none is recorded, it chooses
-    /// nothing.
-    pub(crate) given: Option<Resolved>,
+}
+
+/// A run that has begun: it has its configuration and its device, and is to read its data.
+pub(crate) struct Begun<'a> {
+    pub(crate) start: Start<'a>,
+    pub(crate) device_name: String,
+    /// The configuration, before the recipe chooses what that leaves open.
+    pub(crate) given: Resolved,
 }
 
 impl<'a> Start<'a> {
@@ -55,90 +65,7 @@ impl<'a> Start<'a> {
             resumes: false,
             began: Instant::now(),
             group: Group::alone(),
-            device_name: String::new(),
-            given: None,
         }
-    }
-
-    /// Reports the progress of work before the first step.
-    pub(crate) fn prepare(&mut self, task: &str, done: usize, of: usize) {
-        if !self.group.is_rank_zero() {
-            return;
-        }
-        let event = Event::Preparation { task: task.to_owned(), done, of };
-        // If the observer is gone, the run itself will report that.
-        let _ = self.observer.observe(&event);
-    }
-
-    /// Fails if the user asked to stop before the first step.
-    ///
-    /// # Errors
-    ///
-    /// [`ExitCode::Interrupted`].
-    pub(crate) fn stop_if_asked(&self) -> Result<(), Failure> {
-        if !self.interrupt.requested() {
-            return Ok(());
-        }
-        let help = match self.resumes {
-            true => format!("to resume it: {}", command("resume", &self.directory)),
-            false => "run the command again".to_owned(),
-        };
-        Err(Failure::new(ExitCode::Interrupted, "interrupted before the first step", help))
-    }
-
-    /// Refuses to begin with splits that share many of their samples; a run that exists goes on.
-    pub(crate) fn keep_apart(&self, shared: &[Shared]) -> Result<(), Failure> {
-        let shared = if self.resumes { &[] } else { shared };
-        Ok(refuse_shared(shared)?)
-    }
-
-    /// The device of this process.
-    pub(crate) fn open_device(&mut self) -> Result<Device, Failure> {
-        if self.group.is_shared() {
-            let group = self.group.clone();
-            set_sum_over_processes(Some(Rc::new(move |numbers: &mut [f64]| {
-                // Where another process failed, the sum of the gradients fails next, and says so.
-                let _ = group.all_reduce_f64(numbers);
-            })));
-        }
-        let (device, name) = device::open_for(self.group.on_host())?;
-        self.device_name = name;
-        Ok(device)
-    }
-
-    /// The weights that a run which resumes began with, if it has kept some; the first process reads them, for
-    /// all.
-    pub(crate) fn kept_weights(&self) -> Result<Option<KeptWeights>, Failure> {
-        let path = self.directory.join(INITIAL);
-        let reads = self.resumes && self.group.is_rank_zero();
-        let kept = if reads { content_of(&path)? } else { None };
-        if kept.as_ref().is_some_and(Vec::is_empty) {
-            import::of_safetensors(&[], &path)?; // refused, since to the others it would be none
-        }
-        let bytes = self.group.broadcast(kept.unwrap_or_default())?;
-        Ok((!bytes.is_empty()).then_some(KeptWeights { path, bytes }))
-    }
-
-    /// This process's share of the batches.
-    pub(crate) fn shared(&self, batching: Batching) -> Batching {
-        batching.shared(self.group.share())
-    }
-
-    /// Does work before the first step that reports its [progress](Start::prepare) and stops if the user
-    /// asks.
-    pub(crate) fn do_first<T, E: Into<Failure>>(
-        &mut self,
-        work: impl FnOnce(&mut Progress<'_>) -> Result<T, E>,
-    ) -> Result<T, Failure> {
-        let result = work(&mut |task, done, of| {
-            self.prepare(task, done, of);
-            match self.interrupt.requested() {
-                true => ControlFlow::Break(()),
-                false => ControlFlow::Continue(()),
-            }
-        });
-        self.stop_if_asked()?; // says more than the error of work that was stopped
-        result.map_err(Into::into)
     }
 
     /// Refuses to go on under other settings than the run has on file, if it has any.
@@ -148,8 +75,97 @@ impl<'a> Start<'a> {
         config: &impl Serialize,
     ) -> Result<(), Failure> {
         let now = serde_json::to_value(config);
-        let (Some(began_with), Ok(now)) = (self.on_file()?, now) else { return Ok(()) };
+        let (Some(began_with), Ok(now)) = (on_file(&self.directory)?, now) else { return Ok(()) };
         refuse_changes_of_file(&self.directory, &recipe.settings(), began_with, leaves(&now))
+    }
+
+    /// Opens the device of this process.
+    ///
+    /// - `given`: the configuration, before the recipe chooses what that leaves open
+    pub(crate) fn begin(self, given: Resolved) -> Result<(Begun<'a>, Device), Failure> {
+        if self.group.is_shared() {
+            let group = self.group.clone();
+            set_sum_over_processes(Some(Rc::new(move |numbers: &mut [f64]| {
+                // Where another process failed, the sum of the gradients fails next, and says so.
+                let _ = group.all_reduce_f64(numbers);
+            })));
+        }
+        let (device, device_name) = device::open_for(self.group.on_host())?;
+        Ok((Begun { start: self, device_name, given }, device))
+    }
+}
+
+impl Begun<'_> {
+    /// The processes that train together.
+    pub(crate) fn group(&self) -> &Group {
+        &self.start.group
+    }
+
+    /// Reports the progress of work before the first step.
+    pub(crate) fn prepare(&mut self, task: &str, done: usize, of: usize) {
+        if !self.start.group.is_rank_zero() {
+            return;
+        }
+        let event = Event::Preparation { task: task.to_owned(), done, of };
+        // If the observer is gone, the run itself will report that.
+        let _ = self.start.observer.observe(&event);
+    }
+
+    /// Fails if the user asked to stop before the first step.
+    ///
+    /// # Errors
+    ///
+    /// [`ExitCode::Interrupted`].
+    pub(crate) fn stop_if_asked(&self) -> Result<(), Failure> {
+        if !self.start.interrupt.requested() {
+            return Ok(());
+        }
+        let help = match self.start.resumes {
+            true => format!("to resume it: {}", command("resume", &self.start.directory)),
+            false => "run the command again".to_owned(),
+        };
+        Err(Failure::new(ExitCode::Interrupted, "interrupted before the first step", help))
+    }
+
+    /// Refuses to begin with splits that share many of their samples; a run that exists goes on.
+    pub(crate) fn keep_apart(&self, shared: &[Shared]) -> Result<(), Failure> {
+        let shared = if self.start.resumes { &[] } else { shared };
+        Ok(refuse_shared(shared)?)
+    }
+
+    /// The weights that a run which resumes began with, if it has kept some; the first process reads them, for
+    /// all.
+    pub(crate) fn kept_weights(&self) -> Result<Option<KeptWeights>, Failure> {
+        let path = self.start.directory.join(INITIAL);
+        let reads = self.start.resumes && self.start.group.is_rank_zero();
+        let kept = if reads { content_of(&path)? } else { None };
+        if kept.as_ref().is_some_and(Vec::is_empty) {
+            import::of_safetensors(&[], &path)?; // refused, since to the others it would be none
+        }
+        let bytes = self.start.group.broadcast(kept.unwrap_or_default())?;
+        Ok((!bytes.is_empty()).then_some(KeptWeights { path, bytes }))
+    }
+
+    /// This process's share of the batches.
+    pub(crate) fn shared(&self, batching: Batching) -> Batching {
+        batching.shared(self.start.group.share())
+    }
+
+    /// Does work before the first step that reports its [progress](Self::prepare) and stops if the user
+    /// asks.
+    pub(crate) fn do_first<T, E: Into<Failure>>(
+        &mut self,
+        work: impl FnOnce(&mut Progress<'_>) -> Result<T, E>,
+    ) -> Result<T, Failure> {
+        let result = work(&mut |task, done, of| {
+            self.prepare(task, done, of);
+            match self.start.interrupt.requested() {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        });
+        self.stop_if_asked()?; // says more than the error of work that was stopped
+        result.map_err(Into::into)
     }
 
     /// Refuses to go on where the recipe chooses otherwise than the run has on file, if it has anything.
@@ -159,30 +175,19 @@ impl<'a> Start<'a> {
         &self,
         now: &BTreeMap<String, Value>,
     ) -> Result<(), Failure> {
-        let Some(began_with) = self.on_file()? else { return Ok(()) };
-        refuse_changed_choices(&self.directory, began_with, now.clone())
+        let Some(began_with) = on_file(&self.start.directory)? else { return Ok(()) };
+        refuse_changed_choices(&self.start.directory, began_with, now.clone())
     }
 
     /// What a run that resumes has recorded besides its settings and its data; the first process reads it,
     /// for all.
     pub(crate) fn recorded(&self, what: &str) -> Result<Option<String>, Failure> {
-        let reads = self.resumes && self.group.is_rank_zero();
-        let before = if reads { Environment::of(&self.directory)? } else { None };
+        let reads = self.start.resumes && self.start.group.is_rank_zero();
+        let before = if reads { Environment::of(&self.start.directory)? } else { None };
         let found = before.and_then(|mut before| before.fingerprints.remove(what));
-        let found = self.group.broadcast(found.unwrap_or_default().into_bytes())?;
+        let found = self.start.group.broadcast(found.unwrap_or_default().into_bytes())?;
         let found = String::from_utf8(found).expect("it was text");
         Ok((!found.is_empty()).then_some(found))
-    }
-
-    /// The settings that the run began with, with what the recipe chose then; none where this process does
-    /// not see its directory.
-    fn on_file(&self) -> Result<Option<BTreeMap<String, Value>>, Failure> {
-        let run = &self.directory;
-        if !run.join(CONFIG).exists() {
-            return Ok(None);
-        }
-        let environment = Environment::of(run)?.unwrap_or_default();
-        settings_of(run, &config_of(run)?, &environment).map(Some)
     }
 
     /// Refuses to go on with other data than the run began with.
@@ -195,12 +200,12 @@ impl<'a> Start<'a> {
         data: &str,
         now: &BTreeMap<String, Value>,
     ) -> Result<(), Failure> {
-        let run = &self.directory;
+        let run = &self.start.directory;
         let before = before.and_then(|environment| environment.data.as_ref());
         if before.is_none_or(|began_with| began_with.samples == data) {
             return Ok(());
         }
-        let began_with = self.on_file()?.unwrap_or_default();
+        let began_with = on_file(&self.start.directory)?.unwrap_or_default();
         if began_with.get("data.path") == now.get("data.path")
             && let Some(failure) = of_same_name(run)
         {
@@ -218,6 +223,16 @@ impl<'a> Start<'a> {
     }
 }
 
+/// The settings that a run began with, with what the recipe chose then; none where this process does not see
+/// its directory.
+fn on_file(run: &Path) -> Result<Option<BTreeMap<String, Value>>, Failure> {
+    if !run.join(CONFIG).exists() {
+        return Ok(None);
+    }
+    let environment = Environment::of(run)?.unwrap_or_default();
+    settings_of(run, &config_of(run)?, &environment).map(Some)
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -229,15 +244,16 @@ mod tests {
     #[test]
     fn a_run_that_exists_may_share_files() {
         let mut nobody = ();
-        let mut start = Start::new("run".into(), &mut nobody);
+        let given = Resolved { toml: String::new(), settings: Value::Null };
+        let (mut begun, _) = Start::new("run".into(), &mut nobody).begin(given).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.csv");
         fs::write(&path, "x,y\n1,0\n2,1\n").unwrap();
         let options = CsvOptions::new(path.clone(), TargetColumn::Index(-1));
         let options = CsvOptions { test_path: Some(path), ..options };
         let shared = read_csv(&options, 0).unwrap().shared;
-        assert_eq!(start.keep_apart(&shared).unwrap_err().exit_code, ExitCode::UserData);
-        start.resumes = true;
-        start.keep_apart(&shared).unwrap();
+        assert_eq!(begun.keep_apart(&shared).unwrap_err().exit_code, ExitCode::UserData);
+        begun.start.resumes = true;
+        begun.keep_apart(&shared).unwrap();
     }
 }

@@ -8,7 +8,7 @@ use models::Architecture;
 use serde::Serialize;
 
 use crate::{
-    Failure, Start,
+    Failure,
     config::{ImageConfig, Normalise},
     environment::DataHashes,
     image_evaluation::{ImageEvaluation, ImageLoss},
@@ -16,6 +16,7 @@ use crate::{
     initial_weights::{Initialised, TrainedWeights, begin},
     plan::{FrozenLayers, Outline, Plan},
     run::Run,
+    start::Begun,
 };
 
 /// Images ready for a loop, and what training begins with.
@@ -42,16 +43,16 @@ impl<B: AutodiffBackend> TrainingImages<B> {
     /// configuration left open is set in it.
     pub(crate) fn open<Model: Initialised>(
         config: &mut ImageConfig<Model>,
-        start: &mut Start<'_>,
+        begun: &mut Begun<'_>,
         device: &B::Device,
     ) -> Result<Self, Failure> {
-        let weights = config.open_weights(start.kept_weights()?)?;
-        let images = start
+        let weights = config.open_weights(begun.kept_weights()?)?;
+        let images = begun
             .do_first(|progress| ImageSet::read(&config.data, config.training.seed, progress))?;
         config.data.choose_size();
         let config = &*config;
         let ImageConfig { data, augment, training, .. } = config;
-        start.keep_apart(&images.shared)?;
+        begun.keep_apart(&images.shared)?;
         let classes = images.classes().to_vec();
         let shape = images.train.shape();
         let own = weights.as_ref().and_then(|weights| weights.preprocessing(shape, data.resize));
@@ -62,17 +63,17 @@ impl<B: AutodiffBackend> TrainingImages<B> {
         let normalised = own.as_ref().is_some_and(differs).then(|| note.to_owned());
         let preprocessing = match own {
             Some(own) => own,
-            None => start.do_first(|progress| images.preprocessing(data, progress))?,
+            None => begun.do_first(|progress| images.preprocessing(data, progress))?,
         };
         let held_out = images.held_out();
         let ImageSet { hashes, mut notes, skipped, .. } = images;
-        notes.extend(config.notes(&*images.train, held_out, start.group.share().of));
+        notes.extend(config.notes(&*images.train, held_out, begun.group().share().of));
         notes.extend(weights.iter().flat_map(|weights| weights.notes(&classes)));
         notes.extend(normalised);
         let loss = ImageLoss::new(config, &*images.train, device);
         let evaluation =
-            |split| ImageEvaluation::new(split, config, &preprocessing, &start.group, device);
-        let batching = start.shared(training.batching(data.order));
+            |split| ImageEvaluation::new(split, config, &preprocessing, begun.group(), device);
+        let batching = begun.shared(training.batching(data.order));
         Ok(Self {
             train: ImageLoader::new(images.train, batching, data.residency, data.workers, device)?,
             augmentation: Augmentation::new(augment, &preprocessing, training.seed, device),
@@ -100,10 +101,10 @@ impl<B: AutodiffBackend> TrainingImages<B> {
     /// Creates the run directory, or reopens it.
     pub(crate) fn open_run<'a, Model: Serialize>(
         &self,
-        start: Start<'a>,
+        begun: Begun<'a>,
         config: &ImageConfig<Model>,
     ) -> Result<Run<'a>, Failure> {
-        let mut run = start.open(config, &self.hashes, &self.notes)?;
+        let mut run = begun.open(config, &self.hashes, &self.notes)?;
         run.skipped(self.skipped);
         run.begins_with(self.weights.as_ref());
         Ok(run)

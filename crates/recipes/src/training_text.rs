@@ -11,12 +11,13 @@ use models::{Architecture, TextLstmConfig};
 use serde::Serialize;
 
 use crate::{
-    Failure, Start,
+    Failure,
     config::{Config, TextData},
     environment::DataHashes,
     initial_weights::{Initialised, KeptWeights, TrainedWeights, begin},
     plan::{FrozenLayers, Outline, Plan},
     run::Run,
+    start::Begun,
     text_evaluation::beginning,
 };
 
@@ -43,12 +44,12 @@ impl<B: AutodiffBackend> TrainingText<B> {
     /// - `train`, `held_out`: make batches of the tokens to train on, and of others
     pub(crate) fn open<Model: Initialised>(
         config: &Config<TextData, Model>,
-        start: &Start<'_>,
+        begun: &Begun<'_>,
         train: impl FnOnce(Tokens) -> Result<TokenLoader<B>, DataError>,
         held_out: impl Fn(Tokens) -> Result<TokenLoader<B::InnerBackend>, DataError>,
     ) -> Result<Self, Failure> {
-        let (corpus, weights) = config.read(start.kept_weights()?)?;
-        start.keep_apart(&corpus.shared)?;
+        let (corpus, weights) = config.read(begun.kept_weights()?)?;
+        begun.keep_apart(&corpus.shared)?;
         let source = Some(corpus.source_fingerprint());
         let hashes = DataHashes { samples: corpus.fingerprint(), source };
         let Corpus { vocabulary, notes, .. } = corpus;
@@ -86,10 +87,10 @@ impl<B: AutodiffBackend> TrainingText<B> {
     /// Creates the run directory, or reopens it.
     pub(crate) fn open_run<'a, Model: Serialize>(
         &self,
-        start: Start<'a>,
+        begun: Begun<'a>,
         config: &Config<TextData, Model>,
     ) -> Result<Run<'a>, Failure> {
-        let mut run = start.open(config, &self.hashes, &self.notes)?;
+        let mut run = begun.open(config, &self.hashes, &self.notes)?;
         run.begins_with(self.weights.as_ref());
         Ok(run)
     }

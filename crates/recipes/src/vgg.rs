@@ -17,7 +17,7 @@ use models::{
 use training::{Group, Metrics, ParameterGroup, Trained, Trainer};
 
 use crate::{
-    ExitCode, Failure, Start, Summary,
+    ExitCode, Failure, Summary,
     backbone::Model,
     config::ImageConfig,
     features::{Features, Frozen, Split},
@@ -26,6 +26,7 @@ use crate::{
     plan::{FrozenLayers, Outline, Plan},
     pretrained::Pretrained,
     registry::{Recipe, Task},
+    start::Begun,
     weights_file::note_on_division,
 };
 
@@ -45,27 +46,27 @@ const KEEPS: &str = "the features that it keeps";
 /// Trains on the configured data, and leaves a run directory.
 fn train<B: AutodiffBackend>(
     mut config: ImageConfig<Model>,
-    mut start: Start<'_>,
+    mut begun: Begun<'_>,
     device: &B::Device,
 ) -> Result<Summary, Failure> {
     // The data, in the size and the colours that the network takes.
     let (backbone, note) = fitted_backbone(&mut config)?;
     let ImageConfig { data, augment, model: settings, training, .. } = &config;
     let seed = training.seed;
-    let mut images = start.do_first(|progress| ImageSet::read(data, seed, progress))?;
-    start.keep_apart(&images.shared)?;
+    let mut images = begun.do_first(|progress| ImageSet::read(data, seed, progress))?;
+    begun.keep_apart(&images.shared)?;
 
     // Steps 1 and 2: choose a pretrained backbone, and freeze it.
     let (frozen, tail) =
-        frozen_and_trained::<B>(&config, &backbone, &mut images, &mut start, device)?;
+        frozen_and_trained::<B>(&config, &backbone, &mut images, &mut begun, device)?;
     let preprocessing = frozen.preprocessing.clone();
 
     // Step 3: add a new head.
     let mut notes = mem::take(&mut images.notes);
     notes.extend(note);
     // In a run that resumes as when it began: features computed in other batches may be rounded otherwise.
-    let kept_before = start.recorded(KEEPS)?.map(|keeps| keeps == true.to_string());
-    let processes = start.group.share().of;
+    let kept_before = begun.recorded(KEEPS)?.map(|keeps| keeps == true.to_string());
+    let processes = begun.group().share().of;
     let Transfer { network, sample, frozen_blocks, frozen_layers, keeps, .. } =
         Transfer::new(&config, backbone, &images, kept_before, processes, &mut notes);
     let model = VggClassifier::new(tail, network.head.init::<B>(seed, device));
@@ -86,7 +87,7 @@ fn train<B: AutodiffBackend>(
         at_a_time: training.features_at_a_time(),
     };
     let forward = |images: Tensor<B, 4>| Tensor::from_inner(frozen.forward(images.inner()));
-    let (train, note) = frozen.open(split, &forward, data, &mut start)?;
+    let (train, note) = frozen.open(split, &forward, data, &mut begun)?;
     notes.extend(note);
     let inner_forward = |images| frozen.forward(images);
     let mut held_out = |images| {
@@ -95,14 +96,14 @@ fn train<B: AutodiffBackend>(
         let augmentation = Augmentation::new(&nothing, &preprocessing, 0, device);
         let at_a_time = training.features_at_a_time();
         let split = Split { images, batching, augmentation, keeps, at_a_time };
-        Ok::<_, Failure>(frozen.open(split, &inner_forward, data, &mut start)?.0)
+        Ok::<_, Failure>(frozen.open(split, &inner_forward, data, &mut begun)?.0)
     };
     let validation = images.validation.map(&mut held_out).transpose()?;
     let test = images.test.map(&mut held_out).transpose()?;
-    let group = start.group.clone();
+    let group = begun.group().clone();
 
     // Step 4: train the head; step 5, where it is asked for: with it the last block, at a lower rate.
-    let mut run = start.open(&config, &images.hashes, &notes)?;
+    let mut run = begun.open(&config, &images.hashes, &notes)?;
     run.skipped(images.skipped);
     if frozen_blocks > 0 {
         run.record_fingerprint("its frozen weights", frozen.hash.clone());
@@ -191,19 +192,19 @@ fn frozen_and_trained<B: AutodiffBackend>(
     config: &ImageConfig<Model>,
     backbone: &VggConfig,
     images: &mut ImageSet,
-    start: &mut Start<'_>,
+    begun: &mut Begun<'_>,
     device: &B::Device,
 ) -> Result<(Frozen<B::InnerBackend>, Vgg<B>), Failure> {
     let ImageConfig { data, model: settings, training, .. } = config;
-    let group = start.group.clone();
-    let pretrained = start.do_first(|progress| {
+    let group = begun.group().clone();
+    let pretrained = begun.do_first(|progress| {
         group.first_of_host_first(|| {
             Pretrained::<B::InnerBackend>::open(settings, backbone, progress, device)
         })
     })?;
     let Some(pretrained) = pretrained else {
         let blank = backbone.build::<B::InnerBackend>(&Initializer::blank(device));
-        let preprocessing = start.do_first(|progress| images.preprocessing(data, progress))?;
+        let preprocessing = begun.do_first(|progress| images.preprocessing(data, progress))?;
         let frozen = Frozen::new(blank.split(0).0, backbone.shape_after(0), preprocessing, device);
         return Ok((frozen, backbone.init::<B>(training.seed, device)));
     };

@@ -7,11 +7,12 @@ use models::{Architecture, HeadConfig, Pass, VggClassifier, VggClassifierConfig,
 use training::Trainer;
 
 use crate::{
-    Failure, Start, Summary,
+    Failure, Summary,
     config::ImageConfig,
     image_evaluation::ImageEvaluation,
     initial_weights::FixedNetwork,
     registry::{Recipe, Task},
+    start::Begun,
     training_images::TrainingImages,
 };
 
@@ -31,14 +32,14 @@ pub static RECIPE: Recipe = Recipe {
 /// Trains on the configured data, and leaves a run directory.
 fn train<B: AutodiffBackend>(
     mut config: ImageConfig<FixedNetwork>,
-    mut start: Start<'_>,
+    mut begun: Begun<'_>,
     device: &B::Device,
 ) -> Result<Summary, Failure> {
     let seed = config.training.seed;
     config.check_size(|_, images, classes| network(images, classes))?;
 
     // The data: how it is read, batched and split.
-    let images = TrainingImages::<B>::open(&mut config, &mut start, device)?;
+    let images = TrainingImages::<B>::open(&mut config, &mut begun, device)?;
     let TrainingImages { train, augmentation, loss, validation, test, .. } = &images;
 
     // The network.
@@ -53,7 +54,7 @@ fn train<B: AutodiffBackend>(
     };
 
     // The loop.
-    let mut run = images.open_run(start, &config)?;
+    let mut run = images.open_run(begun, &config)?;
     let interrupt = run.interrupt();
     let settings = config.trainer(train.steps_per_epoch()).validated(validation.is_some());
     let settings = run.complete(settings, &description, &images.sample());
