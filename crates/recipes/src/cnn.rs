@@ -12,6 +12,7 @@ use crate::{
     config::{Check, Checker, ImageConfig, check_dropout, check_widths},
     image_evaluation::ImageEvaluation,
     initial_weights::{InitialWeights, Initialised},
+    memory::Divides,
     registry::{Recipe, Task},
     start::Begun,
     training_images::TrainingImages,
@@ -22,11 +23,12 @@ pub static RECIPE: Recipe = Recipe {
     name: "cnn",
     summary: "a convolutional network on pictures: drawn digits, MNIST, a folder of your own",
     task: Task::Images,
+    divides: Divides::Batches,
     toml: include_str!("cnn.toml"),
     train: |layers, start| RECIPE.train_here(layers, start, train::<Autodiff<Selected>>),
     plan: |layers, progress| {
         let config: ImageConfig<Model> = RECIPE.resolve(layers)?;
-        config.plan(progress, |config, images, classes| {
+        config.plan(&RECIPE, progress, |config, images, classes| {
             network(&config.model, images, classes).map(Architecture::Cnn)
         })
     },

@@ -14,6 +14,7 @@ use crate::{
     Failure, Summary,
     config::{Check, Checker, Config, TextData, check_widths},
     initial_weights::{InitialWeights, Initialised},
+    memory::Divides,
     plan::Plan,
     registry::{Recipe, Task},
     start::Begun,
@@ -26,6 +27,7 @@ pub static RECIPE: Recipe = Recipe {
     name: "lstm",
     summary: "a recurrent network that learns to write, word by word, from a text",
     task: Task::Text,
+    divides: Divides::Batches,
     toml: include_str!("lstm.toml"),
     train: |layers, start| RECIPE.train_here(layers, start, train::<Autodiff<Selected>>),
     plan: |layers, _| plan(&RECIPE.resolve(layers)?),
@@ -124,7 +126,7 @@ pub fn network(settings: &Model, vocabulary: &Vocabulary) -> TextLstmConfig {
 /// Describes a run without training.
 fn plan(config: &Config<TextData, Model>) -> Result<Plan, Failure> {
     let Config { data, training, .. } = config;
-    config.plan(network, |tokens| {
+    config.plan(&RECIPE, network, |tokens| {
         let windows = Windows::new(tokens, data.sequence_length, Predict::Last)?;
         Ok([windows.len(), windows.len().div_ceil(training.batch_size)])
     })

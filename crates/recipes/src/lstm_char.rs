@@ -11,6 +11,7 @@ use crate::{
     Failure, Summary,
     config::{Check, Checker, Config, TextData, check_widths},
     initial_weights::{InitialWeights, Initialised},
+    memory::Divides,
     plan::Plan,
     registry::{Recipe, Task},
     start::Begun,
@@ -23,6 +24,7 @@ pub static RECIPE: Recipe = Recipe {
     name: "lstm-char",
     summary: "a recurrent network that learns to generate text, character by character",
     task: Task::Text,
+    divides: Divides::Nothing,
     toml: include_str!("lstm_char.toml"),
     train: |layers, start| RECIPE.train_here(layers, start, train::<Autodiff<Selected>>),
     plan: |layers, _| plan(&RECIPE.resolve(layers)?),
@@ -158,7 +160,7 @@ fn network(settings: &Model, vocabulary: &Vocabulary) -> TextLstmConfig {
 /// Describes a run without training.
 fn plan(config: &Config<TextData, Model>) -> Result<Plan, Failure> {
     let (rows, length) = (config.training.batch_size, config.data.sequence_length);
-    config.plan(network, |tokens| {
+    config.plan(&RECIPE, network, |tokens| {
         let streams = Streams::new(tokens, rows, length)?;
         Ok([streams.len() * rows, streams.len()])
     })

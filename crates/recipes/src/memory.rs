@@ -1,6 +1,7 @@
 //! How much memory a run takes on the device, and what makes it less.
 
 use backend::{Backend, Selected};
+use data::Residency;
 use models::Layer;
 use serde::Serialize;
 use training::TrainerConfig;
@@ -80,7 +81,7 @@ pub(crate) struct Footprint<'a> {
     pub(crate) frozen: FrozenLayers,
     /// Samples in all.
     pub(crate) samples: usize,
-    pub(crate) recipe: &'a str,
+    pub(crate) divides: Divides,
     pub(crate) training: &'a Training,
     /// How many train together.
     pub(crate) processes: usize,
@@ -112,9 +113,10 @@ impl Footprint<'_> {
     /// How to lower the [`activations`](MemoryBytes::activations).
     pub(crate) fn fewer_at_a_time(&self) -> String {
         let [of_batch, of_features] = self.activations();
-        match self.training.fewer_features().filter(|_| of_features > of_batch) {
+        let less = LessMemory { training: self.training, divides: self.divides, pictures: None };
+        match less.fewer_features().filter(|_| of_features > of_batch) {
             Some(fewer) => fewer,
-            None => self.training.fewer_at_a_time(self.recipe),
+            None => less.fewer_at_a_time(),
         }
     }
 
@@ -135,9 +137,143 @@ impl Footprint<'_> {
     }
 }
 
+/// What can be divided so that a recipe computes fewer samples at a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Divides {
+    /// A batch, into micro-batches.
+    Batches,
+    /// A batch, and the pictures whose frozen features are computed at a time.
+    Features,
+    /// Nothing: the rows of a batch are streams.
+    Nothing,
+}
+
+/// What makes a run need less memory.
+pub(crate) struct LessMemory<'a> {
+    pub(crate) training: &'a Training,
+    pub(crate) divides: Divides,
+    /// Where the pictures lie, if there are any.
+    pub(crate) pictures: Option<Residency>,
+}
+
+impl LessMemory<'_> {
+    /// What to do where memory runs out before the first step, and with a batch.
+    pub(crate) fn advice(&self) -> [String; 2] {
+        let smaller = "choose a smaller network, or use fewer samples";
+        let before = match self.fewer_features() {
+            Some(fewer) => format!("{smaller}, or {fewer}"),
+            None => smaller.to_owned(),
+        };
+        [before, self.fewer_at_a_time()].map(|advice| {
+            let advice = format!("{advice}; `recipes plan` estimates the memory of a run");
+            match self.of_pictures() {
+                Some(of_pictures) => format!("{advice}; {of_pictures}"),
+                None => advice,
+            }
+        })
+    }
+
+    /// How to have fewer samples computed at a time, so that the layers keep less.
+    fn fewer_at_a_time(&self) -> String {
+        let Training { micro_batch, batch_size, sync_batch_norm, .. } = *self.training;
+        let has_parts = !sync_batch_norm && self.divides != Divides::Nothing;
+        match (micro_batch, batch_size) {
+            (Some(1), _) | (None, 1) => "choose a smaller network".to_owned(),
+            (Some(part), _) => format!("lower `training.micro_batch`, which is {part}"),
+            (None, all) if !has_parts => format!("lower `training.batch_size`, which is {all}"),
+            (None, all) => format!(
+                "lower `training.batch_size`, which is {all}, or keep it and set `training.micro_batch`, \
+                 which computes the update in parts"
+            ),
+        }
+    }
+
+    /// How to have the frozen features of fewer pictures computed at a time, if that can be.
+    fn fewer_features(&self) -> Option<String> {
+        let most = self.training.features_at_a_time();
+        let divides = self.divides == Divides::Features && !self.training.sync_batch_norm;
+        (most > 1 && divides).then(|| {
+            format!(
+                "set `training.micro_batch` below {most}, which is how many pictures' frozen features are \
+                 computed at a time"
+            )
+        })
+    }
+
+    /// What makes pictures need less.
+    fn of_pictures(&self) -> Option<String> {
+        let smaller = "a smaller `data.size` takes less as well";
+        Some(match self.pictures? {
+            Residency::Host => smaller.to_owned(),
+            Residency::Device | Residency::Auto => format!(
+                "{smaller}; pictures may lie in the device's memory as well, and \
+                 `data.residency = \"host\"` leaves them out of it"
+            ),
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{
+        cnn,
+        config::{ImageConfig, SettingsLayer},
+    };
+
+    /// The advice on a recipe of this kind with these settings.
+    fn advice(divides: Divides, settings: &[&str]) -> [String; 2] {
+        let settings = [&["training.batch_size=40"], settings].concat();
+        let layers = SettingsLayer::sets(&settings);
+        let config: ImageConfig<cnn::Model> = cnn::RECIPE.resolve(layers).unwrap();
+        let pictures = Some(config.data.residency);
+        LessMemory { training: &config.training, divides, pictures }.advice()
+    }
+
+    #[test]
+    fn resident_images_are_named_where_memory_runs_out() {
+        let advice = |setting: &str| advice(Divides::Batches, &[setting]);
+        for residency in ["auto", "device"] {
+            let advice = advice(&format!("data.residency={residency}"));
+            assert!(advice[0].starts_with("choose a smaller network, or "), "{advice:?}");
+            assert!(advice[1].starts_with("lower `training.batch_size`, which is "), "{advice:?}");
+            for advice in advice {
+                assert!(advice.contains("a smaller `data.size`"), "{advice}");
+                assert!(advice.contains("`data.residency = \"host\"`"), "{advice}");
+            }
+        }
+        assert!(!advice("data.residency=host").concat().contains("residency"));
+    }
+
+    #[test]
+    fn advice_names_what_the_recipe_can_divide() {
+        let check = |divides, settings: &[&str], expected: &str| {
+            let [_, within] = advice(divides, settings);
+            assert!(within.starts_with(expected), "{divides:?} with {settings:?}: {within}");
+        };
+        let or_parts =
+            "lower `training.batch_size`, which is 40, or keep it and set `training.micro";
+        check(Divides::Batches, &[], or_parts);
+        let part = |size: usize| format!("training.micro_batch={size}");
+        check(Divides::Batches, &[&part(8)], "lower `training.micro_batch`, which is 8; ");
+        check(Divides::Batches, &[&part(1)], "choose a smaller network; ");
+        check(Divides::Nothing, &[], "lower `training.batch_size`, which is 40; ");
+        let before = |divides, settings: &[&str]| advice(divides, settings)[0].clone();
+        let features = |settings: &[&str]| before(Divides::Features, settings);
+        assert!(features(&[]).contains("set `training.micro_batch` below 64, which is how many"));
+        assert!(features(&[&part(8)]).contains("`training.micro_batch` below 8, "));
+        assert!(!before(Divides::Batches, &[]).contains("micro_batch"));
+    }
+
+    #[test]
+    fn norms_over_the_whole_batch_leave_nothing_to_divide() {
+        let config: ImageConfig<cnn::Model> = cnn::RECIPE.resolve(Vec::new()).unwrap();
+        let training = Training { sync_batch_norm: true, batch_size: 40, ..config.training };
+        let less = LessMemory { training: &training, divides: Divides::Features, pictures: None };
+        let [before, within] = less.advice();
+        assert!(!before.contains("micro_batch"), "{before}");
+        assert!(within.starts_with("lower `training.batch_size`, which is 40; "), "{within}");
+    }
 
     #[test]
     fn advice_is_on_what_takes_most() {

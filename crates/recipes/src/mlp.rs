@@ -18,6 +18,7 @@ use crate::{
     config::{self, Check, Checker, Config, Monitored, Source, TableData, check_dropout},
     data_notes::{note_on_sizes, notes_on_own_splits, shorten_notes_on_columns},
     environment::DataHashes,
+    memory::Divides,
     plan::{FrozenLayers, Outline, Plan},
     registry::{self, Recipe},
     start::Begun,
@@ -29,6 +30,7 @@ pub static RECIPE: Recipe = Recipe {
     name: "mlp",
     summary: "a multi-layer perceptron on a table of numbers, categories and texts: random samples, CSV or NPY files, folders of texts",
     task: registry::Task::Table,
+    divides: Divides::Batches,
     toml: include_str!("mlp.toml"),
     train: |layers, start| RECIPE.train_here(layers, start, train::<Autodiff<Selected>>),
     plan: |layers, _| plan(RECIPE.resolve(layers)?),
@@ -250,7 +252,7 @@ fn plan(config: Config<TableData, Model>) -> Result<Plan, Failure> {
     let tables = [&splits.train].into_iter().chain(&splits.validation).chain(&splits.test);
     let values = |table: &Table| table.features.len() + table.rows();
     let outline = Outline {
-        recipe: RECIPE.name,
+        recipe: &RECIPE,
         architecture: Architecture::Mlp(network),
         sample,
         frozen: FrozenLayers::default(),

@@ -10,6 +10,7 @@ use crate::{
     config::Training,
     memory::{Footprint, MemoryBytes},
     odd_settings::odd,
+    registry::Recipe,
 };
 
 /// Points of the learning-rate schedule.
@@ -73,7 +74,7 @@ pub(crate) struct PlannedLayer {
 
 /// What a recipe knows of a run before it begins.
 pub(crate) struct Outline<'a> {
-    pub(crate) recipe: &'a str,
+    pub(crate) recipe: &'static Recipe,
     /// The shape of a sample.
     pub(crate) sample: Vec<usize>,
     pub(crate) architecture: Architecture,
@@ -128,7 +129,7 @@ impl Outline<'_> {
             layers: &layers,
             frozen: self.frozen,
             samples: self.samples,
-            recipe: self.recipe,
+            divides: self.recipe.divides,
             training: self.training,
             processes: 1,
             trainer: &self.trainer,
@@ -148,7 +149,7 @@ impl Outline<'_> {
             self.frozen.training_multiply_adds(&layers) * passes as f64 + once;
 
         Ok(Plan {
-            recipe: self.recipe.to_owned(),
+            recipe: self.recipe.name.to_owned(),
             parameters: parameters(&layers),
             trainable_parameters,
             multiply_adds: multiply_adds(&layers),

@@ -3,14 +3,17 @@
 use std::collections::BTreeMap;
 
 use backend::device::Device;
-use serde::{Serialize, de::DeserializeOwned};
+use data::Residency;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use crate::{
     ExitCode, Failure, Start, Summary, cnn,
-    config::{Check, Config, Problems, SettingsLayer, TakesMemory, nearest, resolve},
+    config::{Check, Config, Problems, SettingsLayer, nearest, resolve},
     image_set::Progress,
-    lstm, lstm_char, mlp,
+    lstm, lstm_char,
+    memory::{Divides, LessMemory},
+    mlp, out_of_memory,
     plan::Plan,
     resnet,
     settings::{Resolved, leaves},
@@ -31,6 +34,9 @@ pub struct Recipe {
     pub summary: &'static str,
     /// The network's task.
     pub task: Task,
+    /// What can be divided where memory lacks.
+    #[serde(skip)]
+    pub(crate) divides: Divides,
     /// Its settings, complete and commented.
     #[serde(skip)]
     pub toml: &'static str,
@@ -71,9 +77,9 @@ impl Recipe {
     }
 
     /// Resolves the layers on top of its settings, opens the device, and trains there, in the arithmetic that
-    /// they name.
-    pub(crate) fn train_here<Data: TakesMemory, Model, Augment>(
-        &self,
+    /// they name. Where memory runs out, the user is told what makes the run need less.
+    pub(crate) fn train_here<Data, Model, Augment>(
+        &'static self,
         layers: Vec<SettingsLayer>,
         start: Start<'_>,
         train: impl FnOnce(Config<Data, Model, Augment>, Begun<'_>, &Device) -> Result<Summary, Failure>,
@@ -86,8 +92,12 @@ impl Recipe {
             // Before anything is read that may be other only because of them.
             start.refuse_changed_settings(self, &config)?;
         }
-        let (begun, device) = start.begin(Resolved::of(&config)?)?;
-        config.apply(&device)?;
+        let given = Resolved::of(&config)?;
+        let pictures = Residency::deserialize(&given.settings["data"]["residency"]).ok();
+        let (begun, device) = start.begin(self, given)?;
+        let training = &config.training;
+        training.apply(&device)?;
+        out_of_memory::advise(LessMemory { training, divides: self.divides, pictures }.advice());
         train(config, begun, &device)
     }
 

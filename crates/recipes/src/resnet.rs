@@ -12,6 +12,7 @@ use crate::{
     config::{Check, Checker, ImageConfig, Training},
     image_evaluation::ImageEvaluation,
     initial_weights::{InitialWeights, Initialised},
+    memory::Divides,
     registry::{Recipe, Task},
     start::Begun,
     training_images::TrainingImages,
@@ -22,11 +23,12 @@ pub static RECIPE: Recipe = Recipe {
     name: "resnet",
     summary: "a residual network on small pictures, CIFAR-10's kind",
     task: Task::Images,
+    divides: Divides::Batches,
     toml: include_str!("resnet.toml"),
     train: |layers, start| RECIPE.train_here(layers, start, train::<Autodiff<Selected>>),
     plan: |layers, progress| {
         let config: ImageConfig<Model> = RECIPE.resolve(layers)?;
-        config.plan(progress, |config, images, classes| {
+        config.plan(&RECIPE, progress, |config, images, classes| {
             fitting(config, images, classes, 1).map(Architecture::ResNet)
         })
     },

@@ -24,6 +24,7 @@ use crate::{
     peaks::known_peaks,
     plan::FrozenLayers,
     record::Record,
+    registry::Recipe,
     run_directory::RunDirectory,
     settings::{Resolved, chosen, leaves, or_end_it},
     shell::command,
@@ -35,7 +36,7 @@ pub(crate) struct Run<'a> {
     start: Start<'a>,
     device_name: String,
     files: Option<RunDirectory>, // none where another process writes them
-    recipe: String,
+    recipe: &'static Recipe,
     data: DataHashes,
     fingerprints: BTreeMap<String, String>, // hashes of what else the result depends on
     training: Training,
@@ -67,7 +68,7 @@ impl<'a> Begun<'a> {
             self.refuse_changed_choices(&now)?;
             self.refuse_other_data(before.as_ref(), &data.samples, &now)?;
         }
-        let Self { start, device_name, given } = self;
+        let Self { start, recipe, device_name, given } = self;
         let chosen = chosen(&given.settings, &resolved.settings);
         let resolved = Resolved { toml: given.toml, ..resolved };
         // A rank that cannot read its data ends all ranks before there is a directory.
@@ -98,7 +99,7 @@ impl<'a> Begun<'a> {
             start,
             device_name,
             files,
-            recipe: config.recipe.clone(),
+            recipe,
             data: data.clone(),
             fingerprints: BTreeMap::new(),
             training: config.training.clone(),
@@ -173,7 +174,7 @@ impl Run<'_> {
             frozen: self.frozen,
             // At least: the last batch of an epoch may be smaller.
             samples: config.steps_per_epoch.saturating_sub(1) * batch_size + 1,
-            recipe: &self.recipe,
+            divides: self.recipe.divides,
             training: &self.training,
             processes: self.start.group.share().of,
             trainer: &config,
@@ -275,7 +276,7 @@ impl Run<'_> {
             best: trained.best,
             kept_epoch: trained.kept_epoch,
             skipped_records: self.skipped,
-            recipe: self.recipe,
+            recipe: self.recipe.name.to_owned(),
             device: self.device_name,
             ranks,
             seed: self.training.seed,

@@ -11,6 +11,7 @@ use crate::{
     config::ImageConfig,
     image_evaluation::ImageEvaluation,
     initial_weights::FixedNetwork,
+    memory::Divides,
     registry::{Recipe, Task},
     start::Begun,
     training_images::TrainingImages,
@@ -21,11 +22,12 @@ pub static RECIPE: Recipe = Recipe {
     name: "simplenet",
     summary: "a small convolutional network, LeNet with 3x3 kernels",
     task: Task::Images,
+    divides: Divides::Batches,
     toml: include_str!("simplenet.toml"),
     train: |layers, start| RECIPE.train_here(layers, start, train::<Autodiff<Selected>>),
     plan: |layers, progress| {
         let config: ImageConfig<FixedNetwork> = RECIPE.resolve(layers)?;
-        config.plan(progress, |_, images, classes| {
+        config.plan(&RECIPE, progress, |_, images, classes| {
             network(images, classes).map(Architecture::SimpleNet)
         })
     },

@@ -50,6 +50,7 @@ pub struct Start<'a> {
 /// A run that has begun: it has its configuration and its device, and is to read its data.
 pub(crate) struct Begun<'a> {
     pub(crate) start: Start<'a>,
+    pub(crate) recipe: &'static Recipe,
     pub(crate) device_name: String,
     /// The configuration, before the recipe chooses what that leaves open.
     pub(crate) given: Resolved,
@@ -82,7 +83,11 @@ impl<'a> Start<'a> {
     /// Opens the device of this process.
     ///
     /// - `given`: the configuration, before the recipe chooses what that leaves open
-    pub(crate) fn begin(self, given: Resolved) -> Result<(Begun<'a>, Device), Failure> {
+    pub(crate) fn begin(
+        self,
+        recipe: &'static Recipe,
+        given: Resolved,
+    ) -> Result<(Begun<'a>, Device), Failure> {
         if self.group.is_shared() {
             let group = self.group.clone();
             set_sum_over_processes(Some(Rc::new(move |numbers: &mut [f64]| {
@@ -91,7 +96,7 @@ impl<'a> Start<'a> {
             })));
         }
         let (device, device_name) = device::open_for(self.group.on_host())?;
-        Ok((Begun { start: self, device_name, given }, device))
+        Ok((Begun { start: self, recipe, device_name, given }, device))
     }
 }
 
@@ -245,7 +250,8 @@ mod tests {
     fn a_run_that_exists_may_share_files() {
         let mut nobody = ();
         let given = Resolved { toml: String::new(), settings: Value::Null };
-        let (mut begun, _) = Start::new("run".into(), &mut nobody).begin(given).unwrap();
+        let (mut begun, _) =
+            Start::new("run".into(), &mut nobody).begin(&crate::mlp::RECIPE, given).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.csv");
         fs::write(&path, "x,y\n1,0\n2,1\n").unwrap();

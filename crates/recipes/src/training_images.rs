@@ -15,6 +15,7 @@ use crate::{
     image_set::{ImageSet, Progress, bytes_on_device},
     initial_weights::{Initialised, TrainedWeights, begin},
     plan::{FrozenLayers, Outline, Plan},
+    registry::Recipe,
     run::Run,
     start::Begun,
 };
@@ -133,6 +134,7 @@ impl<Model: Initialised> ImageConfig<Model> {
     /// - `network`: the one for images of this shape and so many classes
     pub(crate) fn plan(
         mut self,
+        recipe: &'static Recipe,
         progress: &mut Progress<'_>,
         network: impl Fn(&Self, ImageShape, usize) -> Result<Architecture, Failure>,
     ) -> Result<Plan, Failure> {
@@ -150,7 +152,7 @@ impl<Model: Initialised> ImageConfig<Model> {
         }
         let samples = images.train.labels().len();
         Outline {
-            recipe: &self.recipe,
+            recipe,
             architecture,
             sample: vec![shape.channels, shape.height, shape.width],
             frozen: FrozenLayers::default(),

@@ -16,6 +16,7 @@ use crate::{
     environment::DataHashes,
     initial_weights::{Initialised, KeptWeights, TrainedWeights, begin},
     plan::{FrozenLayers, Outline, Plan},
+    registry::Recipe,
     run::Run,
     start::Begun,
     text_evaluation::beginning,
@@ -116,6 +117,7 @@ impl<Model: Initialised> Config<TextData, Model> {
     /// - `counted`: the samples and the updates of an epoch on such tokens
     pub(crate) fn plan(
         &self,
+        recipe: &'static Recipe,
         network: impl FnOnce(&Model, &Vocabulary) -> TextLstmConfig,
         counted: impl FnOnce(Tokens) -> Result<[usize; 2], DataError>,
     ) -> Result<Plan, Failure> {
@@ -127,7 +129,7 @@ impl<Model: Initialised> Config<TextData, Model> {
             weights.check(&architecture, &[])?;
         }
         let outline = Outline {
-            recipe: &self.recipe,
+            recipe,
             architecture,
             sample: vec![self.data.sequence_length],
             frozen: FrozenLayers::default(),

@@ -23,6 +23,7 @@ use crate::{
     features::{Features, Frozen, Split},
     image_evaluation::{ImageLoss, measure_batches},
     image_set::{ImageSet, Progress, bytes_on_device},
+    memory::Divides,
     plan::{FrozenLayers, Outline, Plan},
     pretrained::Pretrained,
     registry::{Recipe, Task},
@@ -35,6 +36,7 @@ pub static RECIPE: Recipe = Recipe {
     name: "vgg",
     summary: "transfer learning: a new head on a pretrained network, for few pictures",
     task: Task::Images,
+    divides: Divides::Features,
     toml: include_str!("vgg.toml"),
     train: |layers, start| RECIPE.train_here(layers, start, train::<Autodiff<Selected>>),
     plan: |layers, progress| plan(RECIPE.resolve(layers)?, progress),
@@ -284,7 +286,7 @@ fn plan(mut config: ImageConfig<Model>, progress: &mut Progress<'_>) -> Result<P
         }
     };
     let outline = Outline {
-        recipe: RECIPE.name,
+        recipe: &RECIPE,
         architecture: Architecture::Vgg(network),
         sample: sample.to_vec(),
         frozen: frozen_layers,

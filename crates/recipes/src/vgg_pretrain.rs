@@ -11,6 +11,7 @@ use crate::{
     config::ImageConfig,
     image_evaluation::ImageEvaluation,
     initial_weights::FixedNetwork,
+    memory::Divides,
     registry::{Recipe, Task},
     start::Begun,
     training_images::TrainingImages,
@@ -21,11 +22,14 @@ pub static RECIPE: Recipe = Recipe {
     name: "vgg-pretrain",
     summary: "a small VGG network, as a backbone for the recipe vgg",
     task: Task::Images,
+    divides: Divides::Batches,
     toml: include_str!("vgg_pretrain.toml"),
     train: |layers, start| RECIPE.train_here(layers, start, train::<Autodiff<Selected>>),
     plan: |layers, progress| {
         let config: ImageConfig<FixedNetwork> = RECIPE.resolve(layers)?;
-        config.plan(progress, |_, images, classes| network(images, classes).map(Architecture::Vgg))
+        config.plan(&RECIPE, progress, |_, images, classes| {
+            network(images, classes).map(Architecture::Vgg)
+        })
     },
 };
 

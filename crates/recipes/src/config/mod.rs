@@ -77,8 +77,8 @@ pub(crate) use self::{
     mismatch::in_backticks,
     problem::{DEVICE, is_device, usual_choice, usual_name},
     schema::{
-        FOLDER_SIDE, SYNTHETIC_IMAGE_KEYS, SYNTHETIC_TABLE_KEYS, TakesMemory, check_dropout,
-        check_widths, refuse_unsupported,
+        FOLDER_SIDE, SYNTHETIC_IMAGE_KEYS, SYNTHETIC_TABLE_KEYS, check_dropout, check_widths,
+        refuse_unsupported,
     },
 };
 

@@ -13,11 +13,11 @@ mod training;
 
 use std::collections::BTreeMap;
 
-use ::data::{ImageShape, ImageSource, Residency, augment::AugmentOptions};
+use ::data::{ImageShape, ImageSource, augment::AugmentOptions};
 use ::training::{
     CheckpointConfig, Group, InvalidSetting, OptimizerConfig, ScheduleConfig, TrainerConfig,
 };
-use backend::{Precision, Selected, device::Device};
+use backend::Precision;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::{
@@ -33,7 +33,7 @@ pub use self::{
     training::{ModelChoice, Monitored, Output, Training},
 };
 use super::check::{Check, Checker};
-use crate::{Failure, data_notes::note_on_sizes, out_of_memory};
+use crate::data_notes::note_on_sizes;
 
 /// The configuration of a recipe, which defines the tables `Data` and `Model`, and `Augment` if it
 /// has one.
@@ -130,47 +130,6 @@ impl<Data, Model, Augment> Config<Data, Model, Augment> {
     /// What chooses the epoch whose model is kept; none where it is the last.
     pub(crate) fn chooses_by(&self, validates: bool) -> Option<Monitored> {
         (validates && self.output.model == ModelChoice::Best).then_some(self.training.monitor)
-    }
-}
-
-/// What to train on, where it takes a device's memory.
-pub trait TakesMemory {
-    /// Advice for where memory runs out, with what the data could do.
-    fn advise(&self, advice: String) -> String {
-        advice
-    }
-}
-
-impl TakesMemory for TableData {}
-
-impl TakesMemory for TextData {}
-
-impl TakesMemory for ImageData {
-    fn advise(&self, advice: String) -> String {
-        let advice = format!("{advice}; a smaller `data.size` takes less as well");
-        match self.residency {
-            Residency::Host => advice,
-            Residency::Device | Residency::Auto => format!(
-                "{advice}; pictures may lie in the device's memory as well, and \
-                 `data.residency = \"host\"` leaves them out of it"
-            ),
-        }
-    }
-}
-
-impl<Data: TakesMemory, Model, Augment> Config<Data, Model, Augment> {
-    /// Applies to the process `training.arithmetic`, `training.precision`, and what to do where memory runs out.
-    pub(crate) fn apply(&self, device: &Device) -> Result<(), Failure> {
-        refuse_unsupported::<Selected>(self.training.precision, device)?;
-        backend::set_arithmetic(self.training.arithmetic);
-        backend::set_precision(self.training.precision);
-        out_of_memory::advise(self.advice_on_memory());
-        Ok(())
-    }
-
-    /// What to do where memory runs out before the first step, and with a batch.
-    pub(super) fn advice_on_memory(&self) -> [String; 2] {
-        self.training.advice_on_memory(&self.recipe).map(|advice| self.data.advise(advice))
     }
 }
 

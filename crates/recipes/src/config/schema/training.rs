@@ -1,6 +1,6 @@
 //! `[training]` and `[output]`: how long to train, and what to report and keep.
 
-use backend::{Arithmetic, Backend, Counts, NAME, Part, Precision};
+use backend::{Arithmetic, Backend, Counts, NAME, Part, Precision, Selected, device::Device};
 use data::{Batching, Order};
 use inference::IMAGES_AT_A_TIME;
 use models::Pass;
@@ -13,7 +13,6 @@ use crate::{
         check::{Check, Checker},
         or_empty,
     },
-    lstm_char, vgg,
 };
 
 /// The most images or windows that are measured at a time.
@@ -94,43 +93,13 @@ impl Training {
         let pass = Pass::training(self.seed, step, part.first);
         if self.sync_batch_norm { pass.over_processes(Counts(part.samples > 0)) } else { pass }
     }
-}
 
-impl Training {
-    /// What to do if the device's memory runs out before the first step, and with a batch.
-    pub(in crate::config) fn advice_on_memory(&self, recipe: &str) -> [String; 2] {
-        let estimate = "`recipes plan` estimates the memory of a run";
-        let smaller = "choose a smaller network, or use fewer samples";
-        let before = match self.fewer_features().filter(|_| recipe == vgg::RECIPE.name) {
-            Some(fewer) => format!("{smaller}, or {fewer}"),
-            None => smaller.to_owned(),
-        };
-        [before, self.fewer_at_a_time(recipe)].map(|advice| format!("{advice}; {estimate}"))
-    }
-
-    /// How to have fewer samples computed at a time, so that the layers keep less.
-    pub(crate) fn fewer_at_a_time(&self, recipe: &str) -> String {
-        let has_parts = !self.sync_batch_norm && recipe != lstm_char::RECIPE.name;
-        match (self.micro_batch, self.batch_size) {
-            (Some(1), _) | (None, 1) => "choose a smaller network".to_owned(),
-            (Some(part), _) => format!("lower `training.micro_batch`, which is {part}"),
-            (None, all) if !has_parts => format!("lower `training.batch_size`, which is {all}"),
-            (None, all) => format!(
-                "lower `training.batch_size`, which is {all}, or keep it and set `training.micro_batch`, \
-                 which computes the update in parts"
-            ),
-        }
-    }
-
-    /// How to have the frozen features of fewer pictures computed at a time, if that can be.
-    pub(crate) fn fewer_features(&self) -> Option<String> {
-        let most = self.features_at_a_time();
-        (most > 1 && !self.sync_batch_norm).then(|| {
-            format!(
-                "set `training.micro_batch` below {most}, which is how many pictures' frozen features are \
-                 computed at a time"
-            )
-        })
+    /// Has the process compute in this arithmetic and precision.
+    pub(crate) fn apply(&self, device: &Device) -> Result<(), Failure> {
+        refuse_unsupported::<Selected>(self.precision, device)?;
+        backend::set_arithmetic(self.arithmetic);
+        backend::set_precision(self.precision);
+        Ok(())
     }
 }
 

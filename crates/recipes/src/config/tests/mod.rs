@@ -9,7 +9,6 @@ use data::csv_table::{ColumnOverride, TargetColumn};
 use serde::{Deserialize, Serialize};
 
 use super::*;
-use crate::cnn;
 
 const RECIPE: &str = r#"
 recipe = "demo"
@@ -308,47 +307,4 @@ fn a_recipe_that_is_wrong_says_so() {
         "seed",
         "not valid TOML: key with no value, expected `=`, in recipe demo:56:5",
     );
-}
-
-#[test]
-fn resident_images_are_named_where_memory_runs_out() {
-    let advice = |setting: &str| {
-        let layers = vec![SettingsLayer::set(setting)];
-        let config: ImageConfig<cnn::Model> = crate::cnn::RECIPE.resolve(layers).unwrap();
-        config.advice_on_memory()
-    };
-    for residency in ["auto", "device"] {
-        let advice = advice(&format!("data.residency={residency}"));
-        assert!(advice[0].starts_with("choose a smaller network, or "), "{advice:?}");
-        assert!(advice[1].starts_with("lower `training.batch_size`, which is "), "{advice:?}");
-        for advice in advice {
-            assert!(advice.contains("a smaller `data.size`"), "{advice}");
-            assert!(advice.contains("`data.residency = \"host\"`"), "{advice}");
-        }
-    }
-    assert!(!advice("data.residency=host").concat().contains("residency"));
-}
-
-#[test]
-fn advice_on_memory_names_what_the_recipe_takes() {
-    let advice = |recipe: &str, settings: &[&str]| {
-        let mut training = resolved(sets(settings)).training;
-        training.sync_batch_norm = settings.is_empty() && recipe == "resnet";
-        training.advice_on_memory(recipe)
-    };
-    let check = |recipe, settings: &[&str], expected: &str| {
-        let [_, within] = advice(recipe, settings);
-        assert!(within.starts_with(expected), "{recipe} with {settings:?}: {within}");
-    };
-    let or_parts = "lower `training.batch_size`, which is 40, or keep it and set `training.micro";
-    check("cnn", &[], or_parts);
-    check("cnn", &["training.micro_batch=8"], "lower `training.micro_batch`, which is 8; ");
-    check("cnn", &["training.micro_batch=1"], "choose a smaller network; ");
-    for recipe in ["resnet", "lstm-char"] {
-        check(recipe, &[], "lower `training.batch_size`, which is 40; ");
-    }
-    let features = |settings: &[&str]| advice("vgg", settings)[0].clone();
-    assert!(features(&[]).contains("set `training.micro_batch` below 64, which is how many"));
-    assert!(features(&["training.micro_batch=8"]).contains("`training.micro_batch` below 8, "));
-    assert!(!advice("cnn", &[])[0].contains("micro_batch"));
 }
