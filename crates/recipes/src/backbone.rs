@@ -6,6 +6,7 @@ use backend::device::takes_tensor_of;
 use data::Residency;
 use models::{HeadConfig, VggConfig};
 use serde::{Deserialize, Serialize};
+use training::ParameterGroup;
 
 use crate::{
     Failure,
@@ -165,6 +166,15 @@ impl Model {
             (_, true) => backbone.blocks.len() - 1,
             (_, false) => backbone.blocks.len(),
         }
+    }
+
+    /// At which rate the last block of a pretrained backbone is trained, if it is.
+    pub(crate) fn parameter_groups(&self, frozen_blocks: usize) -> Vec<ParameterGroup> {
+        if !self.fine_tune || frozen_blocks == 0 {
+            return Vec::new();
+        }
+        let prefix = "features".to_owned();
+        vec![ParameterGroup { prefix, learning_rate_factor: self.fine_tune_factor }]
     }
 
     /// Whether the features of so many images, each of this shape, are computed once and kept on the

@@ -2,7 +2,7 @@
 
 use std::{path::Path, sync::Arc, time::Instant};
 
-use backend::{Backend, NAME, arithmetic};
+use backend::{AutodiffBackend, Backend, NAME, arithmetic};
 use burn::tensor::Tensor;
 use data::{
     Batching, DataError, ImageLoader, ImagePreprocessing, ImageSource, Residency, Table,
@@ -14,7 +14,13 @@ use models::{Pass, Vgg, weights};
 use serde_json::Value;
 use store::{StoredTensor, TensorFile, create_directory, sha256_hex, sha256_hex_of_values};
 
-use crate::{Failure, cache_folder::cache_folder, config::ImageData, start::Begun};
+use crate::{
+    Failure,
+    cache_folder::cache_folder,
+    config::{ImageConfig, ImageData},
+    image_set::ImageSet,
+    start::Begun,
+};
 
 /// To be raised whenever the same images and weights would give other features.
 const VERSION: u32 = 2;
@@ -54,10 +60,10 @@ impl<B: Backend> Frozen<B> {
 
     /// Opens a split whose features are `network`'s, and which is kept or computed; also returns a
     /// sentence on where kept ones came from.
-    pub(crate) fn open<'a, C: Backend<Device = B::Device>>(
+    fn open<'a, C: Backend<Device = B::Device>>(
         &self,
         split: Split<C>,
-        network: &'a dyn Fn(Tensor<C, 4>) -> Tensor<C, 4>,
+        network: Forward<'a, C>,
         data: &ImageData,
         begun: &mut Begun<'_>,
     ) -> Result<(Features<'a, C>, Option<String>), Failure> {
@@ -175,16 +181,68 @@ impl<B: Backend> Frozen<B> {
     }
 }
 
+/// From images to features.
+type Forward<'a, B> = Box<dyn Fn(Tensor<B, 4>) -> Tensor<B, 4> + 'a>;
+
 /// Images of which features are needed.
-pub(crate) struct Split<B: Backend> {
-    pub(crate) images: Arc<dyn ImageSource>,
-    pub(crate) batching: Batching,
+struct Split<B: Backend> {
+    images: Arc<dyn ImageSource>,
+    batching: Batching,
     /// What is done to the images first, unless features are kept: then nothing is random.
-    pub(crate) augmentation: Augmentation<B>,
+    augmentation: Augmentation<B>,
     /// Whether their features are computed once and kept on the device.
-    pub(crate) keeps: bool,
+    keeps: bool,
     /// Of how many images such features are computed at a time.
-    pub(crate) at_a_time: usize,
+    at_a_time: usize,
+}
+
+/// The features to train on, and those that are held out.
+pub(crate) struct FrozenSplits<'a, B: AutodiffBackend> {
+    pub(crate) train: Features<'a, B>,
+    pub(crate) validation: Option<Features<'a, B::InnerBackend>>,
+    pub(crate) test: Option<Features<'a, B::InnerBackend>>,
+    /// Where those to train on came from, if they are kept.
+    pub(crate) note: Option<String>,
+}
+
+impl<'a, B: AutodiffBackend> FrozenSplits<'a, B> {
+    /// - `keeps`: whether the features to train on, and those that are held out, are computed once and kept on
+    ///   the device
+    pub(crate) fn open<Model>(
+        frozen: &'a Frozen<B::InnerBackend>,
+        images: ImageSet,
+        config: &ImageConfig<Model>,
+        keeps: [bool; 2],
+        begun: &mut Begun<'_>,
+    ) -> Result<Self, Failure> {
+        let ImageConfig { data, augment, training, .. } = config;
+        let (preprocessing, device) = (&frozen.preprocessing, &frozen.device);
+        let at_a_time = training.features_at_a_time();
+        let split = Split {
+            images: images.train,
+            batching: training.batching(data.order),
+            augmentation: Augmentation::new(augment, preprocessing, training.seed, device),
+            keeps: keeps[0],
+            at_a_time,
+        };
+        let forward = |images: Tensor<B, 4>| Tensor::from_inner(frozen.forward(images.inner()));
+        let (train, note) = frozen.open(split, Box::new(forward), data, begun)?;
+        let mut held_out = |images| {
+            let nothing = AugmentOptions::default();
+            let split = Split {
+                images,
+                batching: training.evaluation_batching(),
+                augmentation: Augmentation::new(&nothing, preprocessing, 0, device),
+                keeps: keeps[1],
+                at_a_time,
+            };
+            let forward = Box::new(|images| frozen.forward(images));
+            Ok::<_, Failure>(frozen.open(split, forward, data, begun)?.0)
+        };
+        let validation = images.validation.map(&mut held_out).transpose()?;
+        let test = images.test.map(&mut held_out).transpose()?;
+        Ok(Self { train, validation, test, note })
+    }
 }
 
 /// Where features come from while a head is trained on them.
@@ -203,7 +261,7 @@ pub(crate) enum Features<'a, B: Backend> {
         /// What is done to the images first.
         augmentation: Augmentation<B>,
         /// The frozen network.
-        network: &'a dyn Fn(Tensor<B, 4>) -> Tensor<B, 4>,
+        network: Forward<'a, B>,
     },
 }
 

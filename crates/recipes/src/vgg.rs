@@ -3,24 +3,20 @@
 use std::{mem, sync::Arc};
 
 use backend::{AutodiffBackend, Backend, Selected, device};
-use burn::{backend::Autodiff, tensor::Tensor};
-use data::{
-    ImageSource,
-    augment::{AugmentOptions, Augmentation},
-    refuse_shared,
-};
+use burn::backend::Autodiff;
+use data::{ImageSource, augment::AugmentOptions, refuse_shared};
 use inference::{Description, Preprocessing};
 use models::{
     Architecture, Initializer, Layer, Pass, Vgg, VggClassifier, VggClassifierConfig, VggConfig,
     weights,
 };
-use training::{Group, Metrics, ParameterGroup, Trained, Trainer};
+use training::{Group, Metrics, Trained, Trainer};
 
 use crate::{
     ExitCode, Failure, Summary,
     backbone::Model,
     config::ImageConfig,
-    features::{Features, Frozen, Split},
+    features::{Features, Frozen, FrozenSplits},
     image_evaluation::{ImageLoss, measure_batches},
     image_set::{ImageSet, Progress, bytes_on_device},
     memory::Divides,
@@ -53,7 +49,7 @@ fn train<B: AutodiffBackend>(
 ) -> Result<Summary, Failure> {
     // The data, in the size and the colours that the network takes.
     let (backbone, note) = fitted_backbone(&mut config)?;
-    let ImageConfig { data, augment, model: settings, training, .. } = &config;
+    let ImageConfig { data, model: settings, training, .. } = &config;
     let seed = training.seed;
     let mut images = begun.do_first(|progress| ImageSet::read(data, seed, progress))?;
     begun.keep_apart(&images.shared)?;
@@ -61,7 +57,6 @@ fn train<B: AutodiffBackend>(
     // Steps 1 and 2: choose a pretrained backbone, and freeze it.
     let (frozen, tail) =
         frozen_and_trained::<B>(&config, &backbone, &mut images, &mut begun, device)?;
-    let preprocessing = frozen.preprocessing.clone();
 
     // Step 3: add a new head.
     let mut notes = mem::take(&mut images.notes);
@@ -76,50 +71,29 @@ fn train<B: AutodiffBackend>(
         recipe: RECIPE.name.to_owned(),
         architecture: Architecture::Vgg(network),
         classes: images.classes().to_vec(),
-        preprocessing: Preprocessing::Image(preprocessing.clone()),
+        preprocessing: Preprocessing::Image(frozen.preprocessing.clone()),
     };
 
     // The features that cannot change are computed once.
     let loss = ImageLoss::new(&config, &*images.train, device);
-    let split = Split {
-        images: images.train,
-        batching: training.batching(data.order),
-        augmentation: Augmentation::new(augment, &preprocessing, seed, device),
-        keeps: frozen_layers.kept,
-        at_a_time: training.features_at_a_time(),
-    };
-    let forward = |images: Tensor<B, 4>| Tensor::from_inner(frozen.forward(images.inner()));
-    let (train, note) = frozen.open(split, &forward, data, &mut begun)?;
+    let (hashes, skipped) = (images.hashes.clone(), images.skipped);
+    let keeps_each = [frozen_layers.kept, keeps];
+    let FrozenSplits { train, validation, test, note } =
+        FrozenSplits::<B>::open(&frozen, images, &config, keeps_each, &mut begun)?;
     notes.extend(note);
-    let inner_forward = |images| frozen.forward(images);
-    let mut held_out = |images| {
-        let batching = training.evaluation_batching();
-        let nothing = AugmentOptions::default();
-        let augmentation = Augmentation::new(&nothing, &preprocessing, 0, device);
-        let at_a_time = training.features_at_a_time();
-        let split = Split { images, batching, augmentation, keeps, at_a_time };
-        Ok::<_, Failure>(frozen.open(split, &inner_forward, data, &mut begun)?.0)
-    };
-    let validation = images.validation.map(&mut held_out).transpose()?;
-    let test = images.test.map(&mut held_out).transpose()?;
-    let group = begun.group().clone();
 
     // Step 4: train the head; step 5, where it is asked for: with it the last block, at a lower rate.
-    let mut run = begun.open(&config, &images.hashes, &notes)?;
-    run.skipped(images.skipped);
+    let mut run = begun.open(&config, &hashes, &notes)?;
+    run.skipped(skipped);
     if frozen_blocks > 0 {
         run.record_fingerprint("its frozen weights", frozen.hash.clone());
         run.record_fingerprint(KEEPS, keeps.to_string());
     }
-    let interrupt = run.interrupt();
+    let (interrupt, group) = (run.interrupt(), run.group());
     let trainer_config = config.trainer(train.steps_per_epoch()).validated(validation.is_some());
     run.freezes(frozen_layers);
     let mut trainer_config = run.complete(trainer_config, &description, &sample);
-    if settings.fine_tune && frozen_blocks > 0 {
-        let prefix = "features".to_owned();
-        trainer_config.parameter_groups =
-            vec![ParameterGroup { prefix, learning_rate_factor: settings.fine_tune_factor }];
-    }
+    trainer_config.parameter_groups = settings.parameter_groups(frozen_blocks);
     let macro_f1_of = training.monitor.macro_f1_of(description.classes.len());
     let mut trainer = Trainer::new(model, trainer_config, device, &mut run, interrupt)?;
     while let Some(epoch) = trainer.next_epoch() {
