@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use backend::{Backend, device};
 use burn::module::Module;
 use data::{ImagePreprocessing, ImageShape, Resize, Vocabulary};
-use inference::{Description, Preprocessing, metadata};
+use inference::{Preprocessing, metadata};
 use models::{
     Architecture, Initializer, import,
     weights::{self, WeightsError},
@@ -163,20 +163,6 @@ fn fingerprint(file: &WeightsFile) -> String {
     weights::fingerprint(&file.tensors)
 }
 
-/// The network with the weights that training begins with: `weights`, or its own. Its last layer keeps
-/// its own if the classes of `weights` are others.
-pub(crate) fn begin<B: Backend, M: Module<B>>(
-    network: M,
-    weights: Option<&TrainedWeights>,
-    description: &Description,
-) -> Result<M, Failure> {
-    let Description { architecture, classes, .. } = description;
-    match weights {
-        Some(weights) => weights.load(network, architecture, classes),
-        None => Ok(network),
-    }
-}
-
 /// The weights that a run began with, as it has kept them.
 pub(crate) struct KeptWeights {
     pub(crate) path: PathBuf,
@@ -307,7 +293,8 @@ impl TrainedWeights {
         [begins].into_iter().chain(note_on_unfinished_of(&self.file.origin)).collect()
     }
 
-    fn load<B: Backend, M: Module<B>>(
+    /// The network with these weights. Its last layer keeps its own if its classes are others.
+    pub(crate) fn load<B: Backend, M: Module<B>>(
         &self,
         network: M,
         architecture: &Architecture,

@@ -22,6 +22,7 @@ mod image_evaluation;
 pub mod image_set;
 pub mod initial_weights;
 mod pretrained;
+mod run_inputs;
 mod table_evaluation;
 mod text_evaluation;
 mod training_images;

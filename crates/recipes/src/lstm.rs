@@ -80,15 +80,15 @@ fn train<B: AutodiffBackend>(
         |tokens| TokenLoader::windows(windows(tokens)?, batching, device),
         |tokens| TokenLoader::windows(windows(tokens)?, others, device),
     )?;
-    let TrainingText { train, validation, test, vocabulary, prompt, .. } = &text;
+    let TrainingText { train, validation, test, vocabulary, prompt, inputs } = &text;
 
     // The network.
     let network = network(&config.model, vocabulary);
     let description = text.describe(RECIPE.name, Architecture::TextLstm(network.clone()));
-    let model = text.begin(network.init::<B>(seed, device), &description)?;
+    let model = inputs.begin(network.init::<B>(seed, device), &description)?;
 
     // The loop.
-    let mut run = text.open_run(begun, &config)?;
+    let mut run = inputs.open_run(begun, &config)?;
     let (interrupt, group) = (run.interrupt(), run.group());
     let settings = config.trainer(train.steps_per_epoch()).validated(validation.is_some());
     let settings = run.complete(settings, &description, &[length]);

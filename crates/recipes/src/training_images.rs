@@ -1,22 +1,19 @@
 //! The images of a recipe whose whole network is trained, the weights that it begins with, and its run.
 
 use backend::AutodiffBackend;
-use burn::module::Module;
 use data::{ImageLoader, ImagePreprocessing, ImageShape, augment::Augmentation, refuse_shared};
 use inference::{Description, Preprocessing};
 use models::Architecture;
-use serde::Serialize;
 
 use crate::{
     Failure,
     config::{ImageConfig, Normalise},
-    environment::DataHashes,
     image_evaluation::{ImageEvaluation, ImageLoss},
     image_set::{ImageSet, Progress, bytes_on_device},
-    initial_weights::{Initialised, TrainedWeights, begin},
+    initial_weights::Initialised,
     plan::{FrozenLayers, Outline, Plan},
     registry::Recipe,
-    run::Run,
+    run_inputs::RunInputs,
     start::Begun,
 };
 
@@ -29,14 +26,7 @@ pub(crate) struct TrainingImages<B: AutodiffBackend> {
     pub(crate) test: Option<ImageEvaluation<B::InnerBackend>>,
     pub(crate) preprocessing: ImagePreprocessing,
     pub(crate) classes: Vec<String>,
-    /// The weights that the network begins with; none if they are drawn.
-    weights: Option<TrainedWeights>,
-    /// Hashes of all images and labels.
-    hashes: DataHashes,
-    /// What the user should know, a sentence each.
-    notes: Vec<String>,
-    /// Files that could not be decoded.
-    skipped: usize,
+    pub(crate) inputs: RunInputs,
 }
 
 impl<B: AutodiffBackend> TrainingImages<B> {
@@ -83,32 +73,8 @@ impl<B: AutodiffBackend> TrainingImages<B> {
             test: images.test.map(evaluation).transpose()?,
             preprocessing,
             classes,
-            weights,
-            hashes,
-            notes,
-            skipped,
+            inputs: RunInputs { weights, hashes, notes, skipped },
         })
-    }
-
-    /// As [`begin`].
-    pub(crate) fn begin<M: Module<B>>(
-        &self,
-        network: M,
-        description: &Description,
-    ) -> Result<M, Failure> {
-        begin(network, self.weights.as_ref(), description)
-    }
-
-    /// Creates the run directory, or reopens it.
-    pub(crate) fn open_run<'a, Model: Serialize>(
-        &self,
-        begun: Begun<'a>,
-        config: &ImageConfig<Model>,
-    ) -> Result<Run<'a>, Failure> {
-        let mut run = begun.open(config, &self.hashes, &self.notes)?;
-        run.skipped(self.skipped);
-        run.begins_with(self.weights.as_ref());
-        Ok(run)
     }
 
     /// The shape of an image: `[channels, height, width]`.

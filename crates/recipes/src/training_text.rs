@@ -1,23 +1,21 @@
 //! The text of a recipe, the weights that its network begins with, and its run.
 
 use backend::AutodiffBackend;
-use burn::module::Module;
 use data::{
     DataError, TokenLoader, Vocabulary, refuse_shared,
     text::{Corpus, Tokens, read_text},
 };
 use inference::{Description, Preprocessing};
 use models::{Architecture, TextLstmConfig};
-use serde::Serialize;
 
 use crate::{
     Failure,
     config::{Config, TextData},
     environment::DataHashes,
-    initial_weights::{Initialised, KeptWeights, TrainedWeights, begin},
+    initial_weights::{Initialised, KeptWeights, TrainedWeights},
     plan::{FrozenLayers, Outline, Plan},
     registry::Recipe,
-    run::Run,
+    run_inputs::RunInputs,
     start::Begun,
     text_evaluation::beginning,
 };
@@ -30,12 +28,7 @@ pub(crate) struct TrainingText<B: AutodiffBackend> {
     pub(crate) vocabulary: Vocabulary,
     /// What the network continues, to show what it has learnt.
     pub(crate) prompt: String,
-    /// The weights that the network begins with; none if they are drawn.
-    weights: Option<TrainedWeights>,
-    /// Hashes of the whole text.
-    hashes: DataHashes,
-    /// What the user should know, a sentence each.
-    notes: Vec<String>,
+    pub(crate) inputs: RunInputs,
 }
 
 impl<B: AutodiffBackend> TrainingText<B> {
@@ -60,9 +53,7 @@ impl<B: AutodiffBackend> TrainingText<B> {
             validation: corpus.validation.map(&held_out).transpose()?,
             test: corpus.test.map(&held_out).transpose()?,
             vocabulary,
-            weights,
-            hashes,
-            notes,
+            inputs: RunInputs { weights, hashes, notes, skipped: 0 },
         })
     }
 
@@ -74,26 +65,6 @@ impl<B: AutodiffBackend> TrainingText<B> {
             classes: Vec::new(),
             preprocessing: Preprocessing::Text(self.vocabulary.clone()),
         }
-    }
-
-    /// As [`begin`].
-    pub(crate) fn begin<M: Module<B>>(
-        &self,
-        network: M,
-        description: &Description,
-    ) -> Result<M, Failure> {
-        begin(network, self.weights.as_ref(), description)
-    }
-
-    /// Creates the run directory, or reopens it.
-    pub(crate) fn open_run<'a, Model: Serialize>(
-        &self,
-        begun: Begun<'a>,
-        config: &Config<TextData, Model>,
-    ) -> Result<Run<'a>, Failure> {
-        let mut run = begun.open(config, &self.hashes, &self.notes)?;
-        run.begins_with(self.weights.as_ref());
-        Ok(run)
     }
 }
 

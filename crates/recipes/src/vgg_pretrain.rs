@@ -44,12 +44,12 @@ fn train<B: AutodiffBackend>(
 
     // The data: how it is read, batched and split.
     let images = TrainingImages::<B>::open(&mut config, &mut begun, device)?;
-    let TrainingImages { train, augmentation, loss, validation, test, .. } = &images;
+    let TrainingImages { train, augmentation, loss, validation, test, inputs, .. } = &images;
 
     // The network.
     let network = network(images.preprocessing.shape(), images.classes.len())?;
     let description = images.describe(RECIPE.name, Architecture::Vgg(network.clone()));
-    let model = images.begin(network.init::<B>(seed, device), &description)?;
+    let model = inputs.begin(network.init::<B>(seed, device), &description)?;
 
     // How good it is on images that it was not trained on.
     let measure = |split: &Option<ImageEvaluation<_>>, model: &VggClassifier<B::InnerBackend>| {
@@ -58,7 +58,7 @@ fn train<B: AutodiffBackend>(
     };
 
     // The loop.
-    let mut run = images.open_run(begun, &config)?;
+    let mut run = inputs.open_run(begun, &config)?;
     let interrupt = run.interrupt();
     let settings = config.trainer(train.steps_per_epoch()).validated(validation.is_some());
     let settings = run.complete(settings, &description, &images.sample());
