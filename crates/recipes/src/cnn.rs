@@ -3,6 +3,7 @@
 use backend::{AutodiffBackend, Selected};
 use burn::backend::Autodiff;
 use data::ImageShape;
+use inference::InputKind;
 use models::{Architecture, Cnn, CnnConfig, Pass};
 use serde::{Deserialize, Serialize};
 use training::Trainer;
@@ -13,7 +14,7 @@ use crate::{
     image_evaluation::ImageEvaluation,
     initial_weights::{InitialWeights, Initialised},
     memory::Divides,
-    registry::{Recipe, Task},
+    registry::Recipe,
     start::Begun,
     training_images::TrainingImages,
 };
@@ -22,7 +23,7 @@ use crate::{
 pub static RECIPE: Recipe = Recipe {
     name: "cnn",
     summary: "a convolutional network on pictures: drawn digits, MNIST, a folder of your own",
-    task: Task::Images,
+    input: InputKind::Images,
     divides: Divides::Batches,
     toml: include_str!("cnn.toml"),
     train: |layers, start| RECIPE.train_here(layers, start, train::<Autodiff<Selected>>),

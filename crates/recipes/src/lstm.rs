@@ -6,6 +6,7 @@ use data::{
     Order, TokenLoader, Vocabulary,
     text::{Predict, Windows},
 };
+use inference::InputKind;
 use models::{Architecture, Initialization, Pass, Positions, TextLstmConfig};
 use serde::{Deserialize, Serialize};
 use training::Trainer;
@@ -16,7 +17,7 @@ use crate::{
     initial_weights::{InitialWeights, Initialised},
     memory::Divides,
     plan::Plan,
-    registry::{Recipe, Task},
+    registry::Recipe,
     start::Begun,
     text_evaluation::{measure, token_losses, written},
     training_text::TrainingText,
@@ -26,7 +27,7 @@ use crate::{
 pub static RECIPE: Recipe = Recipe {
     name: "lstm",
     summary: "a recurrent network that learns to write, word by word, from a text",
-    task: Task::Text,
+    input: InputKind::Text,
     divides: Divides::Batches,
     toml: include_str!("lstm.toml"),
     train: |layers, start| RECIPE.train_here(layers, start, train::<Autodiff<Selected>>),

@@ -3,6 +3,7 @@
 use backend::{AutodiffBackend, Selected, functional::LstmState};
 use burn::{backend::Autodiff, tensor::Tensor};
 use data::{TokenLoader, Vocabulary, text::Streams};
+use inference::InputKind;
 use models::{Architecture, Initialization, Pass, Positions, TextLstm, TextLstmConfig};
 use serde::{Deserialize, Serialize};
 use training::Trainer;
@@ -13,7 +14,7 @@ use crate::{
     initial_weights::{InitialWeights, Initialised},
     memory::Divides,
     plan::Plan,
-    registry::{Recipe, Task},
+    registry::Recipe,
     start::Begun,
     text_evaluation::{evaluation_streams, measure, token_losses, written},
     training_text::TrainingText,
@@ -23,7 +24,7 @@ use crate::{
 pub static RECIPE: Recipe = Recipe {
     name: "lstm-char",
     summary: "a recurrent network that learns to generate text, character by character",
-    task: Task::Text,
+    input: InputKind::Text,
     divides: Divides::Nothing,
     toml: include_str!("lstm_char.toml"),
     train: |layers, start| RECIPE.train_here(layers, start, train::<Autodiff<Selected>>),

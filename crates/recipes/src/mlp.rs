@@ -7,7 +7,7 @@ use data::{
     TextFeatures, csv_table::read_csv, npy::read_npy, refuse_shared, synthetic::read_synthetic,
     text_folder::read_text_folder,
 };
-use inference::{Description, Preprocessing};
+use inference::{Description, InputKind, Preprocessing};
 use models::{Architecture, FeatureEmbedding, MlpConfig, TextReaderConfig};
 use serde::{Deserialize, Serialize};
 use training::Trainer;
@@ -20,7 +20,7 @@ use crate::{
     environment::DataHashes,
     memory::Divides,
     plan::{FrozenLayers, Outline, Plan},
-    registry::{self, Recipe},
+    registry::Recipe,
     start::Begun,
     table_evaluation::{TableEvaluation, table_losses},
 };
@@ -29,7 +29,7 @@ use crate::{
 pub static RECIPE: Recipe = Recipe {
     name: "mlp",
     summary: "a multi-layer perceptron on a table of numbers, categories and texts: random samples, CSV or NPY files, folders of texts",
-    task: registry::Task::Table,
+    input: InputKind::Rows,
     divides: Divides::Batches,
     toml: include_str!("mlp.toml"),
     train: |layers, start| RECIPE.train_here(layers, start, train::<Autodiff<Selected>>),

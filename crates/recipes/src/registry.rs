@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use backend::device::Device;
 use data::Residency;
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use inference::InputKind;
+use serde::{Deserialize, Serialize, Serializer, de::DeserializeOwned};
 use serde_json::Value;
 
 use crate::{
@@ -32,8 +33,9 @@ pub struct Recipe {
     pub name: &'static str,
     /// What it trains, in one line.
     pub summary: &'static str,
-    /// The network's task.
-    pub task: Task,
+    /// What the network reads; its task follows from it.
+    #[serde(rename = "task", serialize_with = "task")]
+    pub input: InputKind,
     /// What can be divided where memory lacks.
     #[serde(skip)]
     pub(crate) divides: Divides,
@@ -49,18 +51,13 @@ pub struct Recipe {
     pub(crate) plan: fn(Vec<SettingsLayer>, &mut Progress<'_>) -> Result<Plan, Failure>,
 }
 
-/// What a network is trained to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub enum Task {
-    /// To predict a column of a table.
-    #[serde(rename = "tabular classification or regression")]
-    Table,
-    /// To classify pictures.
-    #[serde(rename = "image classification")]
-    Images,
-    /// To continue a text.
-    #[serde(rename = "text generation")]
-    Text,
+/// What a network that reads this is trained to do.
+fn task<S: Serializer>(input: &InputKind, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(match input {
+        InputKind::Rows => "tabular classification or regression",
+        InputKind::Images => "image classification",
+        InputKind::Text => "text generation",
+    })
 }
 
 impl Recipe {
@@ -157,6 +154,19 @@ pub fn find(name: &str) -> Result<&'static Recipe, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_tasks_of_the_recipes_are_listed_in_words() {
+        let listed = serde_json::to_value(RECIPES).unwrap();
+        let task = |name: &str| {
+            let recipes = listed.as_array().unwrap();
+            let recipe = recipes.iter().find(|recipe| recipe["name"] == name).unwrap();
+            recipe["task"].as_str().unwrap().to_owned()
+        };
+        assert_eq!(task("mlp"), "tabular classification or regression");
+        assert_eq!(task("resnet"), "image classification");
+        assert_eq!(task("lstm"), "text generation");
+    }
 
     #[test]
     fn every_recipe_is_named_in_its_own_settings() {

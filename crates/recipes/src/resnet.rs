@@ -3,6 +3,7 @@
 use backend::{AutodiffBackend, Selected};
 use burn::backend::Autodiff;
 use data::ImageShape;
+use inference::InputKind;
 use models::{Architecture, Pass, ResNet, ResNetConfig, Shortcut};
 use serde::{Deserialize, Serialize};
 use training::Trainer;
@@ -13,7 +14,7 @@ use crate::{
     image_evaluation::ImageEvaluation,
     initial_weights::{InitialWeights, Initialised},
     memory::Divides,
-    registry::{Recipe, Task},
+    registry::Recipe,
     start::Begun,
     training_images::TrainingImages,
 };
@@ -22,7 +23,7 @@ use crate::{
 pub static RECIPE: Recipe = Recipe {
     name: "resnet",
     summary: "a residual network on small pictures, CIFAR-10's kind",
-    task: Task::Images,
+    input: InputKind::Images,
     divides: Divides::Batches,
     toml: include_str!("resnet.toml"),
     train: |layers, start| RECIPE.train_here(layers, start, train::<Autodiff<Selected>>),

@@ -3,17 +3,13 @@
 use backend::{AutodiffBackend, Selected};
 use burn::backend::Autodiff;
 use data::ImageShape;
+use inference::InputKind;
 use models::{Architecture, SimpleNet, SimpleNetConfig};
 use training::Trainer;
 
 use crate::{
-    Failure, Summary,
-    config::ImageConfig,
-    image_evaluation::ImageEvaluation,
-    initial_weights::FixedNetwork,
-    memory::Divides,
-    registry::{Recipe, Task},
-    start::Begun,
+    Failure, Summary, config::ImageConfig, image_evaluation::ImageEvaluation,
+    initial_weights::FixedNetwork, memory::Divides, registry::Recipe, start::Begun,
     training_images::TrainingImages,
 };
 
@@ -21,7 +17,7 @@ use crate::{
 pub static RECIPE: Recipe = Recipe {
     name: "simplenet",
     summary: "a small convolutional network, LeNet with 3x3 kernels",
-    task: Task::Images,
+    input: InputKind::Images,
     divides: Divides::Batches,
     toml: include_str!("simplenet.toml"),
     train: |layers, start| RECIPE.train_here(layers, start, train::<Autodiff<Selected>>),

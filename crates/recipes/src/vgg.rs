@@ -5,7 +5,7 @@ use std::{mem, sync::Arc};
 use backend::{AutodiffBackend, Backend, Selected, device};
 use burn::backend::Autodiff;
 use data::{ImageSource, augment::AugmentOptions, refuse_shared};
-use inference::{Description, Preprocessing};
+use inference::{Description, InputKind, Preprocessing};
 use models::{
     Architecture, Initializer, Layer, Pass, Vgg, VggClassifier, VggClassifierConfig, VggConfig,
     weights,
@@ -22,7 +22,7 @@ use crate::{
     memory::Divides,
     plan::{FrozenLayers, Outline, Plan},
     pretrained::Pretrained,
-    registry::{Recipe, Task},
+    registry::Recipe,
     start::Begun,
     weights_file::note_on_division,
 };
@@ -31,7 +31,7 @@ use crate::{
 pub static RECIPE: Recipe = Recipe {
     name: "vgg",
     summary: "transfer learning: a new head on a pretrained network, for few pictures",
-    task: Task::Images,
+    input: InputKind::Images,
     divides: Divides::Features,
     toml: include_str!("vgg.toml"),
     train: |layers, start| RECIPE.train_here(layers, start, train::<Autodiff<Selected>>),

@@ -3,17 +3,13 @@
 use backend::{AutodiffBackend, Selected};
 use burn::backend::Autodiff;
 use data::ImageShape;
+use inference::InputKind;
 use models::{Architecture, HeadConfig, Pass, VggClassifier, VggClassifierConfig, VggConfig};
 use training::Trainer;
 
 use crate::{
-    Failure, Summary,
-    config::ImageConfig,
-    image_evaluation::ImageEvaluation,
-    initial_weights::FixedNetwork,
-    memory::Divides,
-    registry::{Recipe, Task},
-    start::Begun,
+    Failure, Summary, config::ImageConfig, image_evaluation::ImageEvaluation,
+    initial_weights::FixedNetwork, memory::Divides, registry::Recipe, start::Begun,
     training_images::TrainingImages,
 };
 
@@ -21,7 +17,7 @@ use crate::{
 pub static RECIPE: Recipe = Recipe {
     name: "vgg-pretrain",
     summary: "a small VGG network, as a backbone for the recipe vgg",
-    task: Task::Images,
+    input: InputKind::Images,
     divides: Divides::Batches,
     toml: include_str!("vgg_pretrain.toml"),
     train: |layers, start| RECIPE.train_here(layers, start, train::<Autodiff<Selected>>),

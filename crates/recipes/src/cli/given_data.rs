@@ -85,7 +85,7 @@ pub(super) fn training_on(path: &Path, recipe: Option<&Recipe>) -> Option<String
         Source::Text => (lstm_char::RECIPE, String::new()),
         _ => (cnn::RECIPE, of_source(source)),
     };
-    let recipe = recipe.filter(|recipe| recipe.task == usual.task).unwrap_or(&usual);
+    let recipe = recipe.filter(|recipe| recipe.input == usual.input).unwrap_or(&usual);
     let path = quoted(&format!("data.path={}", path.display()));
     Some(format!("{}{settings} --set {path}", recipe.name))
 }

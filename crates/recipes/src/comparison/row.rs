@@ -2,12 +2,13 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
+use inference::InputKind;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::finished::{FRACTION, Finished, fraction, is_table, seed_chooses_samples};
 use crate::{
-    registry::{self, Recipe, Task},
+    registry::{self, Recipe},
     spread::Spread,
 };
 
@@ -97,14 +98,14 @@ fn differ(hash: &Option<String>, other: &Option<String>) -> bool {
 }
 
 impl Row {
-    /// What was to be learnt: the task, the recipe where others of that task have other losses, and the
+    /// What was to be learnt: what from, the recipe where others that read this have other losses, and the
     /// settings that say what of.
-    fn task(&self) -> (Option<Task>, Option<&str>, [Option<&Value>; TASK.len()]) {
-        let task = registry::find(&self.recipe).ok().map(|found| found.task);
+    fn task(&self) -> (Option<InputKind>, Option<&str>, [Option<&Value>; TASK.len()]) {
+        let input = registry::find(&self.recipe).ok().map(|found| found.input);
         // Losses of texts are those of words, or of characters.
-        let is_its_own = task.is_none_or(|task| task == Task::Text);
+        let is_its_own = input.is_none_or(|input| input == InputKind::Text);
         let recipe = is_its_own.then_some(self.recipe.as_str());
-        (task, recipe, TASK.map(|key| self.settings.get(key)))
+        (input, recipe, TASK.map(|key| self.settings.get(key)))
     }
 
     /// Whether both had the same task, on samples with the same hash, or chosen alike from data at the same

@@ -1,9 +1,11 @@
 //! The facts that stand below the verdict.
 
+use inference::InputKind;
+
 use crate::{
     numbers::{counted, duration, grouped, rate, size},
     record::Record,
-    registry::{self, Task},
+    registry,
 };
 
 /// Each with its name.
@@ -67,7 +69,7 @@ pub(super) fn unit_of_speed(record: &Record) -> &'static str {
 }
 
 fn is_text(record: &Record) -> bool {
-    registry::find(&record.recipe).is_ok_and(|recipe| recipe.task == Task::Text)
+    registry::find(&record.recipe).is_ok_and(|recipe| recipe.input == InputKind::Text)
 }
 
 #[cfg(test)]
