@@ -1,6 +1,6 @@
 //! Images as a recipe trains on them: read, brought to one shape, and split.
 
-use std::{ops::ControlFlow, sync::Arc};
+use std::sync::Arc;
 
 use data::{
     DataError, Fitted, ImagePreprocessing, ImageSource, ImageSplits, Parts, Shared, Subset,
@@ -17,16 +17,13 @@ use crate::{
     config::{FOLDER_SIDE, ImageData, ImageOrigin, Normalise},
     data_notes::notes_on_own_splits,
     environment::DataHashes,
+    start::WorkProgress,
 };
 
 /// Decoded images of a folder up to this size stay in memory.
 pub(crate) const IN_MEMORY_BYTES: usize = 2 << 30;
 
 type Source = Arc<dyn ImageSource>;
-
-/// Receives the progress before the first step: the task, how much is done, and the total; returns
-/// whether to go on.
-pub type Progress<'a> = dyn FnMut(&str, usize, usize) -> ControlFlow<()> + 'a;
 
 /// Everything that a recipe needs to know about its images before the first step.
 pub struct ImageSet {
@@ -52,7 +49,11 @@ impl ImageSet {
     /// # Errors
     ///
     /// Any problem with the data.
-    pub fn read(data: &ImageData, seed: u64, progress: &mut Progress<'_>) -> Result<Self, Failure> {
+    pub fn read(
+        data: &ImageData,
+        seed: u64,
+        progress: &mut WorkProgress<'_>,
+    ) -> Result<Self, Failure> {
         let found = Found::read(data, seed, [IN_MEMORY_BYTES; 2], progress)?;
         let (has_validation, has_test) = (found.validation.is_some(), found.test.is_some());
         let parts = hold_out(found.train.labels(), data.fractions(has_validation, has_test), seed)?;
@@ -93,7 +94,7 @@ impl ImageSet {
     pub fn preprocessing(
         &self,
         data: &ImageData,
-        progress: &mut Progress<'_>,
+        progress: &mut WorkProgress<'_>,
     ) -> Result<ImagePreprocessing, DataError> {
         match data.normalise {
             Normalise::Measured => {
@@ -184,7 +185,7 @@ impl Found {
         data: &ImageData,
         seed: u64,
         in_memory: [usize; 2],
-        progress: &mut Progress<'_>,
+        progress: &mut WorkProgress<'_>,
     ) -> Result<Self, Failure> {
         let path = data.path.clone().unwrap_or_default();
         let splits = match data.source {
@@ -220,7 +221,7 @@ impl Found {
         data: &ImageData,
         seed: u64,
         [trained, others]: [usize; 2],
-        progress: &mut Progress<'_>,
+        progress: &mut WorkProgress<'_>,
     ) -> Result<Self, Failure> {
         let folder = open_image_folder(&data.folder_options())?;
         let mut notes = Vec::from_iter(folder.note());
@@ -252,7 +253,7 @@ impl Found {
 }
 
 /// Reads the files of a split for their hashes, unless they are known.
-pub(crate) fn hash(folder: &ImageFolder, progress: &mut Progress<'_>) -> Result<(), DataError> {
+pub(crate) fn hash(folder: &ImageFolder, progress: &mut WorkProgress<'_>) -> Result<(), DataError> {
     folder.hash(&mut |done, of| progress("reading images", done, of))
 }
 
@@ -262,7 +263,7 @@ pub(crate) fn decode(
     folder: ImageFolder,
     data: &ImageData,
     in_memory: usize,
-    progress: &mut Progress<'_>,
+    progress: &mut WorkProgress<'_>,
 ) -> Result<(Arc<ImageFolder>, Vec<SkippedImage>), Failure> {
     if data.cache.is_some() {
         hash(&folder, progress)?;

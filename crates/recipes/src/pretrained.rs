@@ -14,8 +14,8 @@ use store::TensorFile;
 use crate::{
     ExitCode, Failure,
     backbone::{Backbone, Model},
-    image_set::Progress,
     numbers::counted,
+    start::WorkProgress,
     weights_file::{WeightsFile, note_on_unfinished_of},
 };
 
@@ -38,7 +38,7 @@ impl<B: Backend> Pretrained<B> {
     pub(crate) fn open(
         settings: &Model,
         backbone: &VggConfig,
-        progress: &mut Progress<'_>,
+        progress: &mut WorkProgress<'_>,
         device: &B::Device,
     ) -> Result<Option<Self>, Failure> {
         let file = match settings.weights.as_str() {
@@ -153,7 +153,7 @@ fn unfitting(origin: &Path, backbone: Backbone, error: &WeightsError) -> Failure
 
 /// The file of torchvision's weights, downloaded if it is not there.
 #[cfg(feature = "download")]
-fn imagenet(backbone: Backbone, progress: &mut Progress<'_>) -> Result<PathBuf, Failure> {
+fn imagenet(backbone: Backbone, progress: &mut WorkProgress<'_>) -> Result<PathBuf, Failure> {
     use std::slice;
 
     use crate::download::{self, DownloadError, imagenet};
@@ -171,7 +171,7 @@ fn imagenet(backbone: Backbone, progress: &mut Progress<'_>) -> Result<PathBuf, 
 }
 
 #[cfg(not(feature = "download"))]
-fn imagenet(backbone: Backbone, _: &mut Progress<'_>) -> Result<PathBuf, Failure> {
+fn imagenet(backbone: Backbone, _: &mut WorkProgress<'_>) -> Result<PathBuf, Failure> {
     Err(Failure::new(
         ExitCode::Usage,
         format!("this program was built without downloads, so it cannot get `{backbone}`"),

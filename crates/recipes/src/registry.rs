@@ -11,7 +11,6 @@ use serde_json::Value;
 use crate::{
     ExitCode, Failure, Start, Summary, cnn,
     config::{Check, Config, Problems, SettingsLayer, nearest, resolve},
-    image_set::Progress,
     lstm, lstm_char,
     memory::{Divides, LessMemory},
     mlp, out_of_memory,
@@ -19,7 +18,7 @@ use crate::{
     resnet,
     settings::{Resolved, leaves},
     simplenet,
-    start::Begun,
+    start::{Begun, WorkProgress},
     vgg, vgg_pretrain,
 };
 
@@ -48,7 +47,7 @@ pub struct Recipe {
     /// Does what [`Recipe::train`] does before the first step, as far as that is cheap, and
     /// describes the rest; progress is reported as the task, how much is done, and of how much.
     #[serde(skip)]
-    pub(crate) plan: fn(Vec<SettingsLayer>, &mut Progress<'_>) -> Result<Plan, Failure>,
+    pub(crate) plan: fn(Vec<SettingsLayer>, &mut WorkProgress<'_>) -> Result<Plan, Failure>,
 }
 
 /// What a network that reads this is trained to do.

@@ -21,7 +21,6 @@ use training::{Event, Group, Observer, Stop};
 use crate::{
     ExitCode, Failure,
     environment::Environment,
-    image_set::Progress,
     initial_weights::KeptWeights,
     paths::of_same_name,
     record::{config_of, content_of, settings_of},
@@ -30,6 +29,10 @@ use crate::{
     settings::{Resolved, leaves, on_other_data, refuse_changed_choices, refuse_changes_of_file},
     shell::command,
 };
+
+/// Receives the progress of work that takes a while: what is done, how much of it, and of how much; returns
+/// whether to go on.
+pub(crate) type WorkProgress<'a> = dyn FnMut(&str, usize, usize) -> ControlFlow<()> + 'a;
 
 /// What a recipe needs for a run.
 pub struct Start<'a> {
@@ -160,7 +163,7 @@ impl Begun<'_> {
     /// asks.
     pub(crate) fn do_first<T, E: Into<Failure>>(
         &mut self,
-        work: impl FnOnce(&mut Progress<'_>) -> Result<T, E>,
+        work: impl FnOnce(&mut WorkProgress<'_>) -> Result<T, E>,
     ) -> Result<T, Failure> {
         let result = work(&mut |task, done, of| {
             self.prepare(task, done, of);

@@ -9,12 +9,12 @@ use crate::{
     Failure,
     config::{ImageConfig, Normalise},
     image_evaluation::{ImageEvaluation, ImageLoss},
-    image_set::{ImageSet, Progress, bytes_on_device},
+    image_set::{ImageSet, bytes_on_device},
     initial_weights::Initialised,
     plan::{FrozenLayers, Outline, Plan},
     registry::Recipe,
     run_inputs::RunInputs,
-    start::Begun,
+    start::{Begun, WorkProgress},
 };
 
 /// Images ready for a loop, and what training begins with.
@@ -101,7 +101,7 @@ impl<Model: Initialised> ImageConfig<Model> {
     pub(crate) fn plan(
         mut self,
         recipe: &'static Recipe,
-        progress: &mut Progress<'_>,
+        progress: &mut WorkProgress<'_>,
         network: impl Fn(&Self, ImageShape, usize) -> Result<Architecture, Failure>,
     ) -> Result<Plan, Failure> {
         self.check_size(&network)?;

@@ -18,12 +18,12 @@ use crate::{
     config::ImageConfig,
     features::{Features, Frozen, FrozenSplits},
     image_evaluation::{ImageLoss, measure_batches},
-    image_set::{ImageSet, Progress, bytes_on_device},
+    image_set::{ImageSet, bytes_on_device},
     memory::Divides,
     plan::{FrozenLayers, Outline, Plan},
     pretrained::Pretrained,
     registry::Recipe,
-    start::Begun,
+    start::{Begun, WorkProgress},
     weights_file::note_on_division,
 };
 
@@ -233,7 +233,7 @@ fn changes_images(augment: &AugmentOptions) -> bool {
 }
 
 /// Describes a run without training. Weights that would have to be downloaded are not looked at.
-fn plan(mut config: ImageConfig<Model>, progress: &mut Progress<'_>) -> Result<Plan, Failure> {
+fn plan(mut config: ImageConfig<Model>, progress: &mut WorkProgress<'_>) -> Result<Plan, Failure> {
     let (backbone, note) = fitted_backbone(&mut config)?;
     let ImageConfig { data, model: settings, training, .. } = &config;
     let images = ImageSet::read(data, training.seed, progress)?;

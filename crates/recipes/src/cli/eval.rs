@@ -24,11 +24,11 @@ use crate::{
     Failure,
     console::{Console, ProgressMode},
     evaluation::{ClassScores, Evaluated, EvaluationReport},
-    image_set::Progress,
     names::{LONGEST_NAME, shortened},
     numbers::{counted, metric, ordered},
     report::MOST_IN_MATRIX,
     shell::command,
+    start::WorkProgress,
 };
 
 #[derive(Debug, clap::Args)]
@@ -83,7 +83,7 @@ const TARGET: &str = "target";
 fn print_each(
     evaluated: &Evaluated<'_>,
     classes: &[String],
-    progress: &mut Progress<'_>,
+    progress: &mut WorkProgress<'_>,
     output: &Output,
 ) -> Result<(), Failure> {
     let keep = [TARGET.to_owned()];

@@ -11,7 +11,7 @@ use ureq::{
     http::{StatusCode, header},
 };
 
-use super::{DownloadError, Progress, catalogue::RemoteFile};
+use super::{DownloadError, DownloadProgress, catalogue::RemoteFile};
 
 /// The most connections for one file. Each but the last must bring something.
 const MOST_CONNECTIONS: usize = 50;
@@ -22,7 +22,7 @@ pub(super) fn fetch(
     url: &str,
     file: &RemoteFile,
     folder: &Path,
-    progress: &mut Progress<'_>,
+    progress: &mut DownloadProgress<'_>,
 ) -> Result<(), DownloadError> {
     let destination = folder.join(file.name);
     let expected = file.sha256;
@@ -101,7 +101,7 @@ impl Part {
         &mut self,
         agent: &Agent,
         url: &str,
-        progress: &mut Progress<'_>,
+        progress: &mut DownloadProgress<'_>,
     ) -> Result<(), DownloadError> {
         let unreachable =
             |reason: String| DownloadError::Unreachable { url: url.to_owned(), reason };

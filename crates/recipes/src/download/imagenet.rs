@@ -7,7 +7,7 @@ use std::{
 
 use ureq::Agent;
 
-use super::{DownloadError, Progress, catalogue::RemoteFile, fetch, lock};
+use super::{DownloadError, DownloadProgress, catalogue::RemoteFile, fetch, lock};
 
 /// Where PyTorch keeps the weights of torchvision.
 pub(crate) const BASE: &str = "https://download.pytorch.org/models/";
@@ -42,7 +42,7 @@ pub(crate) fn get(
     base: &str,
     folder: &Path,
     agent: &Agent,
-    progress: &mut Progress<'_>,
+    progress: &mut DownloadProgress<'_>,
 ) -> Result<PathBuf, DownloadError> {
     fs::create_dir_all(folder).map_err(DownloadError::file(folder))?;
     let path = folder.join(file.name);

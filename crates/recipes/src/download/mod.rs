@@ -30,7 +30,7 @@ pub(crate) use self::{
 };
 
 /// Receives the bytes downloaded and the total, and answers whether to go on.
-pub(crate) type Progress<'a> = dyn FnMut(u64, u64) -> ControlFlow<()> + 'a;
+pub(crate) type DownloadProgress<'a> = dyn FnMut(u64, u64) -> ControlFlow<()> + 'a;
 
 /// The folder that data sets are kept in.
 pub(crate) fn folder() -> Result<PathBuf, DownloadError> {
@@ -62,7 +62,7 @@ pub(crate) fn get(
     base: &str,
     folder: &Path,
     agent: &Agent,
-    progress: &mut Progress<'_>,
+    progress: &mut DownloadProgress<'_>,
 ) -> Result<PathBuf, DownloadError> {
     let above = folder;
     let folder = above.join(set.name);

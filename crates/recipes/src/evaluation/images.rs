@@ -27,10 +27,11 @@ use crate::{
     config::{ImageConfig, ImageData, ImageOrigin},
     image_evaluation::ImageEvaluation,
     image_set::{
-        Found, IN_MEMORY_BYTES, ImageSet, Progress, bytes, decode, fit, hash, hashes,
-        note_on_cache, notes_on_skipped,
+        Found, IN_MEMORY_BYTES, ImageSet, bytes, decode, fit, hash, hashes, note_on_cache,
+        notes_on_skipped,
     },
     initial_weights::OnlyWeights,
+    start::WorkProgress,
 };
 
 type Source = Arc<dyn ImageSource>;
@@ -39,7 +40,7 @@ pub(super) fn examine(
     evaluated: &Evaluated<'_>,
     mut config: ImageConfig<OnlyWeights>,
     device: &Device,
-    progress: &mut Progress<'_>,
+    progress: &mut WorkProgress<'_>,
 ) -> Result<Examined, Failure> {
     let (model, preprocessing) = (evaluated.model, evaluated.model.description().image()?);
     let classes = &model.description().classes;
@@ -84,7 +85,7 @@ pub(super) fn examine(
 pub(super) fn predict_each(
     evaluated: &Evaluated<'_>,
     mut config: ImageConfig<OnlyWeights>,
-    progress: &mut Progress<'_>,
+    progress: &mut WorkProgress<'_>,
     each: Each<'_>,
 ) -> Result<(Option<&'static str>, Vec<String>), Failure> {
     let classes = &evaluated.model.description().classes;
@@ -107,7 +108,7 @@ pub(super) fn predict_each(
 fn to_measure(
     evaluated: &Evaluated<'_>,
     config: &mut ImageConfig<OnlyWeights>,
-    progress: &mut Progress<'_>,
+    progress: &mut WorkProgress<'_>,
 ) -> Result<Measured<Source>, Failure> {
     backend::set_arithmetic(config.training.arithmetic);
     let preprocessing = evaluated.model.description().image()?;
@@ -143,7 +144,7 @@ fn to_measure(
 fn read_given(
     data: &ImageData,
     seed: u64,
-    progress: &mut Progress<'_>,
+    progress: &mut WorkProgress<'_>,
 ) -> Result<Measured<Source>, Failure> {
     if data.source == ImageOrigin::ImageFolder {
         let on_bad_image = OnBadImage::Skip; // as `predict` does
@@ -177,7 +178,7 @@ fn read_given(
 fn read_held_out(
     data: &ImageData,
     seed: u64,
-    progress: &mut Progress<'_>,
+    progress: &mut WorkProgress<'_>,
 ) -> Result<(Option<Measured<Source>>, String), Failure> {
     // Where no image is skipped, the hash of a folder needs none decoded.
     if data.source == ImageOrigin::ImageFolder && data.on_bad_image == OnBadImage::Error {
@@ -217,7 +218,7 @@ fn read_folder(
     folder: ImageFolder,
     data: &ImageData,
     notes: &mut Vec<String>,
-    progress: &mut Progress<'_>,
+    progress: &mut WorkProgress<'_>,
 ) -> Result<Source, Failure> {
     let (source, skipped) = decode(folder, data, IN_MEMORY_BYTES, progress)?;
     notes.extend(note_on_cache(bytes(&*source), data.cache.is_some()));

@@ -20,11 +20,11 @@ use crate::{
     ExitCode, Failure,
     config::{Check, Problems, SettingsLayer},
     environment::Environment,
-    image_set::Progress,
     paths::{self, last_named, of_same_name, or_moved, trained_on},
     registry::{self, Recipe},
     run_directory::ENVIRONMENT,
     shell::command,
+    start::WorkProgress,
     summary::{measured, of_finished},
 };
 
@@ -137,7 +137,7 @@ impl<'a> Evaluated<'a> {
     pub(crate) fn examine(
         &self,
         device: &Device,
-        progress: &mut Progress<'_>,
+        progress: &mut WorkProgress<'_>,
     ) -> Result<Examined, Failure> {
         let mut examined = match self.model.description().input() {
             InputKind::Images => images::examine(self, self.config()?, device, progress),
@@ -153,7 +153,7 @@ impl<'a> Evaluated<'a> {
     /// Predicts each sample that [`Self::examine`] measures; returns notes to the user, a sentence each.
     pub(crate) fn predict_each(
         &self,
-        progress: &mut Progress<'_>,
+        progress: &mut WorkProgress<'_>,
         each: Each<'_>,
     ) -> Result<Vec<String>, Failure> {
         let (given_split, mut notes) = match self.model.description().input() {

@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Failure,
     evaluation::{Evaluated, EvaluationReport, Examined},
-    image_set::Progress,
     numbers::{counted, percent},
     run_directory::{EVALUATION, MODEL, model_hash},
+    start::WorkProgress,
 };
 
 /// Tokens that a text model generates.
@@ -41,7 +41,7 @@ pub(super) struct Written {
 impl HeldOut {
     /// The stored measurement of this model; without one, measures now, and stores the result if the
     /// model has not changed since, so that a later report needs no data.
-    pub(super) fn of(run: &Path, progress: &mut Progress<'_>) -> Result<Self, Failure> {
+    pub(super) fn of(run: &Path, progress: &mut WorkProgress<'_>) -> Result<Self, Failure> {
         let model = model_hash(run);
         let kept = fs::read(run.join(EVALUATION)).ok();
         let kept: Option<Self> = kept.and_then(|bytes| serde_json::from_slice(&bytes).ok());
@@ -65,7 +65,7 @@ impl HeldOut {
     fn measure(
         run: &Path,
         hash: Option<String>,
-        progress: &mut Progress<'_>,
+        progress: &mut WorkProgress<'_>,
     ) -> Result<Self, Failure> {
         let (device, _) = device::open()?;
         let model = Model::<Selected>::read(run.join(MODEL), &device)?;

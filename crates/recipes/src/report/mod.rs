@@ -30,10 +30,10 @@ pub(crate) use self::{
 };
 use crate::{
     Failure, Summary,
-    image_set::Progress,
     record::Record,
     run_directory::EVALUATION,
     shell::{command, quoted_path},
+    start::WorkProgress,
 };
 
 /// The report in the directory of a run.
@@ -49,7 +49,7 @@ const WORTH_SHARE: f64 = 0.05;
 pub(crate) fn write(
     run: &Path,
     file: &Path,
-    progress: &mut Progress<'_>,
+    progress: &mut WorkProgress<'_>,
 ) -> Result<(Verdict, Option<String>), Failure> {
     let record = Record::read(run)?;
     let measured = measurable(&record).map(|_| HeldOut::of(run, progress));
@@ -77,7 +77,7 @@ fn measurable(record: &Record) -> Option<&Summary> {
 pub(crate) fn write_at_the_end(
     run: &Path,
     ended: &Result<Summary, Failure>,
-    progress: &mut Progress<'_>,
+    progress: &mut WorkProgress<'_>,
 ) -> Result<Verdict, Failure> {
     let record = Record::read(run)?;
     let worth = measurable(&record).is_some_and(measures_at_the_end);
