@@ -37,6 +37,7 @@ mod data_notes;
 #[cfg(feature = "download")]
 mod download;
 mod environment;
+mod event_lines;
 mod failure;
 mod metrics_csv;
 mod odd_settings;

@@ -14,6 +14,7 @@ use training::{EndStatus, ScheduleKind};
 use crate::{
     ExitCode, Failure, Summary,
     environment::Environment,
+    event_lines::{End, EpochRecord, Length, Line, SampleRecord, StepRecord},
     numbers::{counted, grouped, ordered},
     run_directory::{CONFIG, EVENTS, is_in_use},
     settings::leaves,
@@ -55,13 +56,6 @@ pub(crate) struct Record {
     pub(crate) in_use: bool,
 }
 
-/// How long a run is to be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-pub(crate) struct Length {
-    pub(crate) epochs: usize,
-    pub(crate) steps: u64,
-}
-
 /// How many steps a run was to have until it was resumed with more or fewer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EarlierLength {
@@ -81,77 +75,6 @@ pub(crate) enum Standing {
     Diverged,
     /// It failed or was killed.
     CutShort,
-}
-
-/// How training ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-pub(crate) struct End {
-    pub(crate) status: EndStatus,
-    pub(crate) step: u64,
-}
-
-/// An epoch that has ended. Numbers that are not finite are absent, as JSON has none.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-pub(crate) struct EpochRecord {
-    pub(crate) epoch: usize,
-    pub(crate) step: u64,
-    pub(crate) train_loss: Option<f64>,
-    pub(crate) train_accuracy: Option<f64>,
-    #[serde(default)]
-    pub(crate) validation: BTreeMap<String, Option<f64>>,
-    /// Of training.
-    pub(crate) seconds: f64,
-    /// The share of `seconds` spent waiting for data.
-    pub(crate) data_wait: f64,
-    /// The share spent on the gradients of other processes, if there were any.
-    pub(crate) communication_wait: Option<f64>,
-    /// Shares of the rest, where they are known.
-    pub(crate) forward: Option<f64>,
-    pub(crate) backward: Option<f64>,
-    pub(crate) update: Option<f64>,
-    pub(crate) percent_of_peak: Option<f64>,
-    pub(crate) memory_bytes: Option<f64>,
-}
-
-/// A log interval that has passed, or the rest of one at the end.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
-pub(crate) struct StepRecord {
-    pub(crate) step: u64,
-    pub(crate) loss: Option<f64>,
-    pub(crate) learning_rate: f64,
-    pub(crate) gradient_norm: Option<f64>,
-    pub(crate) samples_per_second: Option<f64>,
-}
-
-/// Text that a model generated at the end of an epoch.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-pub(crate) struct SampleRecord {
-    pub(crate) epoch: usize,
-    pub(crate) step: u64,
-    pub(crate) prompt: String,
-    pub(crate) text: String,
-}
-
-/// A line of `events.jsonl`.
-#[derive(Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-enum Line {
-    Start(Length),
-    Resume {
-        epochs: usize,
-        steps: u64,
-        step: u64,
-    },
-    Step(StepRecord),
-    Epoch(EpochRecord),
-    Sample(SampleRecord),
-    Warning {
-        message: String,
-    },
-    End(End),
-    Checkpoint,
-    #[serde(other)]
-    Other,
 }
 
 impl Record {
@@ -277,13 +200,6 @@ impl Record {
     }
 }
 
-impl EpochRecord {
-    /// A validation metric.
-    pub(crate) fn validation(&self, name: &str) -> Option<f64> {
-        self.validation.get(name).copied().flatten()
-    }
-}
-
 /// The settings of a run, as they stand.
 pub(crate) fn config_of(directory: &Path) -> Result<String, Failure> {
     let path = directory.join(CONFIG);
@@ -373,7 +289,10 @@ fn not_a_run(directory: &Path) -> Failure {
 
 #[cfg(test)]
 mod tests {
+    use training::{EpochReport, Event, StepReport};
+
     use super::*;
+    use crate::event_lines::WrittenLine;
 
     #[test]
     fn the_files_of_a_run_are_read_as_far_as_they_go() {
@@ -382,23 +301,34 @@ mod tests {
         let config = "recipe = \"mlp\"\n[training]\nseed = 18446744073709551615\n\
                       [schedule]\nkind = \"one_cycle\"\n";
         fs::write(run.join(CONFIG), config).unwrap();
+        let line = |event| serde_json::to_string(&WrittenLine::new(&event)).unwrap();
+        let step = |epoch, step| Event::Step(StepReport { epoch, step, ..StepReport::default() });
+        let epoch = |epoch, step, train_loss| {
+            let metrics = [("loss", 0.6), ("accuracy", 0.7)];
+            let validation = Some(metrics.map(|(name, value)| (name.to_owned(), value)).into());
+            Event::Epoch(EpochReport { epoch, step, train_loss, validation, ..Default::default() })
+        };
+        let sample = |epoch, step, text: &str| {
+            let (prompt, text) = ("The".to_owned(), text.to_owned());
+            Event::Sample { epoch, step, prompt, text }
+        };
         let events = [
-            r#"{"time":"","kind":"start","epochs":2,"steps":4,"trainable_parameters":7}"#,
-            r#"{"kind":"warning","message":"odd"}"#,
-            r#"{"kind":"warning","mess"#,
-            r#"{"kind":"step","epoch":1,"step":2,"loss":0.5,"learning_rate":0.1,"samples_per_second":9,"data_wait":0}"#,
-            r#"{"kind":"epoch","epoch":1,"step":2,"train_loss":null,"last_loss":0.4,"validation":{"loss":0.6,"accuracy":0.7},"learning_rate":0.1,"seconds":1.5,"samples_per_second":9,"data_wait":0.1}"#,
-            r#"{"kind":"sample","epoch":1,"step":2,"prompt":"The","text":" GPU"}"#,
-            r#"{"kind":"checkpoint","epoch":1,"step":2}"#,
+            line(Event::Start { epochs: 2, steps: 4, trainable_parameters: 7 }),
+            line(Event::Warning { message: "odd".to_owned() }),
+            r#"{"kind":"warning","mess"#.to_owned(),
+            line(step(1, 2)),
+            line(epoch(1, 2, f64::NAN)),
+            line(sample(1, 2, " GPU")),
+            line(Event::Checkpoint { epoch: 1, step: 2 }),
             // Undone by the resume from step 2, and only left where the log has lost lines.
-            r#"{"kind":"step","epoch":2,"step":3,"loss":0.5,"learning_rate":0.1,"samples_per_second":9,"data_wait":0}"#,
-            r#"{"kind":"epoch","epoch":2,"step":4,"train_loss":0.4,"last_loss":0.4,"validation":{"loss":0.6,"accuracy":0.7},"learning_rate":0.1,"seconds":1.5,"samples_per_second":9,"data_wait":0.1}"#,
-            r#"{"kind":"sample","epoch":2,"step":4,"prompt":"The","text":" CPU"}"#,
-            r#"{"kind":"end","status":"interrupted","epoch":2,"step":4}"#,
-            r#"{"kind":"resume","epochs":3,"steps":6,"epoch":1,"step":2}"#,
-            r#"{"kind":"step","epoch":2,"st"#,
+            line(step(2, 3)),
+            line(epoch(2, 4, 0.4)),
+            line(sample(2, 4, " CPU")),
+            line(Event::End { status: EndStatus::Interrupted, epoch: 2, step: 4 }),
+            line(Event::Resume { epochs: 3, steps: 6, epoch: 1, step: 2 }),
+            r#"{"kind":"step","epoch":2,"st"#.to_owned(),
         ];
-        fs::write(run.join("events.jsonl"), events.join("\n")).unwrap();
+        fs::write(run.join(EVENTS), events.join("\n")).unwrap();
 
         let record = Record::read(run).unwrap();
         assert_eq!(record.recipe, "mlp");

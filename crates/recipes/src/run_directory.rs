@@ -21,6 +21,7 @@ use training::{CheckpointStore, Event, Observer, ObserverError};
 use crate::{
     ExitCode, Failure, Summary,
     environment::Environment,
+    event_lines::WrittenLine,
     metrics_csv::{METRICS, MetricsLog},
     out_of_memory,
     record::wrote_checkpoint,
@@ -274,13 +275,7 @@ impl Drop for RunDirectory {
 
 impl Observer for RunDirectory {
     fn observe(&mut self, event: &Event) -> Result<(), Box<dyn Error + Send + Sync>> {
-        #[derive(Serialize)]
-        struct Line<'a> {
-            time: String,
-            #[serde(flatten)]
-            event: &'a Event,
-        }
-        let line = serde_json::to_string(&Line { time: time::now(), event })?;
+        let line = serde_json::to_string(&WrittenLine::new(event))?;
         if let Some(events) = &mut self.events {
             events.append(&line)?;
         }

@@ -361,8 +361,11 @@ mod tests {
 
     #[test]
     fn a_page_has_a_line_for_each_run() {
-        let epoch =
-            crate::record::EpochRecord { epoch: 1, train_loss: Some(0.5), ..Default::default() };
+        let epoch = crate::event_lines::EpochRecord {
+            epoch: 1,
+            train_loss: Some(0.5),
+            ..Default::default()
+        };
         let mut runs = [run("a", 0, 0.1, 0.5), run("b", 1, 0.1, 0.6)];
         for run in &mut runs {
             run.record.epochs = vec![epoch.clone()];

@@ -76,7 +76,7 @@ fn is_text(record: &Record) -> bool {
 mod tests {
     use super::*;
     use crate::{
-        record::{EpochRecord, Length},
+        event_lines::{EpochRecord, Length},
         summary::example,
     };
 

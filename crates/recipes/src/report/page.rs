@@ -19,9 +19,10 @@ use crate::{
     chart::{self, Chart},
     environment::Environment,
     evaluation::{ClassScores, Mistake, Sample},
+    event_lines::SampleRecord,
     names::{LONGEST_NAME, shortened},
     numbers::{in_words, metric, ordered, percent},
-    record::{Record, SampleRecord},
+    record::Record,
     run_directory::CONFIG,
     shell::{command, quoted, quoted_path},
 };

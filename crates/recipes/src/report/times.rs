@@ -1,10 +1,6 @@
 //! Where the time of a run went.
 
-use crate::{
-    numbers::duration,
-    record::{EpochRecord, Record},
-    summary::Summary,
-};
+use crate::{event_lines::EpochRecord, numbers::duration, record::Record, summary::Summary};
 
 /// Reported however small it is.
 const WAITING: &str = "waiting for data";

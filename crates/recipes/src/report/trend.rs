@@ -4,8 +4,9 @@ use serde_json::Value;
 
 use crate::{
     Summary,
+    event_lines::EpochRecord,
     numbers::{in_words, rounded},
-    record::{EpochRecord, Record},
+    record::Record,
     run_directory::newest_step,
     settings::longer,
 };

@@ -244,7 +244,7 @@ mod tests {
     use super::*;
     use crate::{
         ExitCode,
-        record::{End, EpochRecord, Length, StepRecord},
+        event_lines::{End, EpochRecord, Length, StepRecord},
         report::trend::tests::run_of,
     };
 
