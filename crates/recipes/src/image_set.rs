@@ -1,6 +1,6 @@
 //! Images as a recipe trains on them: read, brought to one shape, and split.
 
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
 use data::{
     DataError, Fitted, ImagePreprocessing, ImageSource, ImageSplits, Parts, Shared, Subset,
@@ -13,7 +13,7 @@ use data::{
 use store::sha256_hex;
 
 use crate::{
-    Failure,
+    ExitCode, Failure,
     config::{FOLDER_SIDE, ImageData, ImageOrigin, Normalise},
     data_notes::notes_on_own_splits,
     environment::DataHashes,
@@ -24,6 +24,22 @@ use crate::{
 pub(crate) const IN_MEMORY_BYTES: usize = 2 << 30;
 
 type Source = Arc<dyn ImageSource>;
+
+/// The side of the pictures that a model reads, which for recipes are square. A program of the user's own may
+/// have written a model of others.
+///
+/// - `file`: of the model
+pub(crate) fn side_of(images: &ImagePreprocessing, file: &Path) -> Result<usize, Failure> {
+    let [height, width] = images.size;
+    if height == width {
+        return Ok(height);
+    }
+    Err(Failure::new(
+        ExitCode::UserData,
+        format!("the model in `{}` reads pictures of {height}x{width}", file.display()),
+        "name a model of square pictures: recipes read no others",
+    ))
+}
 
 /// Everything that a recipe needs to know about its images before the first step.
 pub struct ImageSet {

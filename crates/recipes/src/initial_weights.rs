@@ -21,6 +21,7 @@ use crate::{
     ExitCode, Failure,
     config::{Check, Checker, ImageConfig, SettingsLayer, TextData},
     environment::DataHashes,
+    image_set::side_of,
     numbers::counted,
     paths::last_named,
     run_directory::{INITIAL, newest_step},
@@ -107,9 +108,9 @@ impl<Model: Initialised> ImageConfig<Model> {
     ) -> Result<Option<TrainedWeights>, Failure> {
         let mut weights = TrainedWeights::open(self.model.weights(), kept)?;
         if let Some(weights) = &mut weights
-            && let Some((size, channels)) =
-                weights.images().map(|images| (images.size[0], images.channels))
+            && let Some(images) = weights.images()
         {
+            let (size, channels) = (side_of(images, &weights.file.origin)?, images.channels);
             weights.size = self.data.size.is_none().then_some(size);
             weights.channels = self.data.channels.is_none().then_some(channels);
             self.data.size.get_or_insert(size);
@@ -370,4 +371,36 @@ fn differences(their: &Architecture, own: &Architecture) -> String {
     };
     let network = differ(&"network".to_owned()); // other networks have other sizes
     network.unwrap_or_else(|| own.keys().filter_map(differ).collect::<Vec<_>>().join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use inference::Description;
+    use models::SimpleNetConfig;
+
+    use super::*;
+    use crate::simplenet;
+
+    #[test]
+    fn weights_of_pictures_that_are_not_square_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("wide.safetensors");
+        let shape = ImageShape { channels: 1, height: 28, width: 32 };
+        let network = SimpleNetConfig { channels: 1, size: 28, classes: 2 };
+        let description = Description {
+            recipe: "simplenet".to_owned(),
+            architecture: Architecture::SimpleNet(network),
+            classes: ["no", "yes"].map(str::to_owned).to_vec(),
+            preprocessing: Preprocessing::Image(ImagePreprocessing::identity(shape, Resize::Crop)),
+        };
+        let file = TensorFile { tensors: [].into(), metadata: metadata(&description) };
+        file.write(&path).unwrap();
+        let weights = SettingsLayer::path(folder.path(), WEIGHTS, &path.display().to_string());
+        let mut config: ImageConfig<FixedNetwork> =
+            simplenet::RECIPE.resolve(vec![weights]).unwrap();
+        let refused = config.open_weights(None).err().unwrap();
+        assert_eq!(refused.exit_code, ExitCode::UserData);
+        let told = format!("the model in `{}` reads pictures of 28x32", path.display());
+        assert_eq!(refused.to_string(), told);
+    }
 }

@@ -28,9 +28,10 @@ use crate::{
     image_evaluation::ImageEvaluation,
     image_set::{
         Found, IN_MEMORY_BYTES, ImageSet, bytes, decode, fit, hash, hashes, note_on_cache,
-        notes_on_skipped,
+        notes_on_skipped, side_of,
     },
     initial_weights::OnlyWeights,
+    run_directory::MODEL,
     start::WorkProgress,
 };
 
@@ -112,7 +113,7 @@ fn to_measure(
 ) -> Result<Measured<Source>, Failure> {
     backend::set_arithmetic(config.training.arithmetic);
     let preprocessing = evaluated.model.description().image()?;
-    config.data.size = Some(preprocessing.size[0]);
+    config.data.size = Some(side_of(preprocessing, &evaluated.run.join(MODEL))?);
     config.data.channels = Some(preprocessing.channels);
     let seed = config.training.seed;
     let Some(path) = evaluated.given else {
@@ -288,10 +289,14 @@ fn unknown(class: &str, classes: &[String]) -> Failure {
 mod tests {
     use std::{fs, ops::ControlFlow};
 
+    use backend::Selected;
+    use data::{ImagePreprocessing, Resize};
+    use inference::{Description, Model, Preprocessing, model_file};
+    use models::{Architecture, ResNetConfig, Shortcut};
     use tempfile::TempDir;
 
     use super::*;
-    use crate::{cnn, config::SettingsLayer};
+    use crate::{cnn, config::SettingsLayer, resnet, run_directory::CONFIG};
 
     /// A folder of pictures, each of another grey, and settings of a run on it.
     fn pictures(paths: &[&str], settings: &[&str]) -> (TempDir, ImageConfig<cnn::Model>) {
@@ -308,6 +313,31 @@ mod tests {
         let layers = SettingsLayer::sets(&[&own[..], settings].concat());
         let config = cnn::RECIPE.resolve(layers).unwrap();
         (folder, config)
+    }
+
+    #[test]
+    fn a_model_of_pictures_that_are_not_square_is_refused() {
+        let run = tempfile::tempdir().unwrap();
+        fs::write(run.path().join(CONFIG), resnet::RECIPE.toml).unwrap();
+        let (device, _) = backend::device::open().unwrap();
+        let shape = ImageShape { channels: 1, height: 8, width: 12 };
+        let network = ResNetConfig { depth: 8, shortcut: Shortcut::Zeros, channels: 1, classes: 2 };
+        let weights = network.init::<Selected>(0, &device);
+        let description = Description {
+            recipe: "resnet".to_owned(),
+            architecture: Architecture::ResNet(network),
+            classes: ["no", "yes"].map(str::to_owned).to_vec(),
+            preprocessing: Preprocessing::Image(ImagePreprocessing::identity(shape, Resize::Crop)),
+        };
+        let path = run.path().join(MODEL);
+        model_file(&weights, &description).write(&path).unwrap();
+        let model = Model::<Selected>::read(&path, &device).unwrap();
+        let evaluated = Evaluated::open(run.path(), &model, None).unwrap();
+        let mut progress = |_: &str, _, _| ControlFlow::Continue(());
+        let refused = evaluated.examine(&device, &mut progress).unwrap_err();
+        assert_eq!(refused.exit_code, ExitCode::UserData);
+        let told = format!("the model in `{}` reads pictures of 8x12", path.display());
+        assert_eq!(refused.to_string(), told);
     }
 
     #[test]
