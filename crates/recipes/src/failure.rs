@@ -10,7 +10,7 @@ use training::{GroupError, ObserverError, TrainError};
 
 use crate::{
     config::{Problem, Problems},
-    out_of_memory,
+    run::out_of_memory,
 };
 
 /// The kind of a failure; its number is the program's exit code.

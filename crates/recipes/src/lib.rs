@@ -15,72 +15,42 @@ pub mod simplenet;
 pub mod vgg;
 pub mod vgg_pretrain;
 
-// What similar recipes share.
-mod backbone;
-mod features;
-mod image_evaluation;
-pub mod image_set;
-pub mod initial_weights;
-mod pretrained;
-mod run_inputs;
-mod table_evaluation;
-mod text_evaluation;
-mod training_images;
-mod training_text;
-mod weights_file;
-
-// What a run needs and what it leaves.
-mod cache_folder;
-mod class_weights;
-pub mod config;
-mod data_notes;
-#[cfg(feature = "download")]
-mod download;
-mod environment;
-mod event_lines;
-mod failure;
-mod metrics_csv;
-mod odd_settings;
-mod out_of_memory;
-mod paths;
-mod peaks;
-mod record;
+// What recipes share.
+mod inputs;
+mod measure;
 mod run;
-mod run_directory;
-mod settings;
-mod shell;
-mod start;
-mod summary;
-mod temporary;
-mod tensorboard;
-mod time;
 
-// After a run.
+// Before a run, and after it.
 mod comparison;
 mod evaluation;
+mod planning;
 mod report;
 mod spread;
 
-// Before a run.
-mod memory;
-mod plan;
-mod range_test;
-
 // The promise that runs resume exactly, verified.
 mod resume_check;
+
+// Settings, files and folders.
+mod cache_folder;
+pub mod config;
+#[cfg(feature = "download")]
+mod download;
+mod paths;
+mod settings;
+mod shell;
 
 // What users see.
 mod chart;
 pub mod cli;
 mod console;
+mod failure;
 mod names;
 mod numbers;
 mod text_chart;
 
 pub use crate::{
     cache_folder::cache_folder,
-    environment::COMMIT,
     failure::{ExitCode, Failure},
-    start::Start,
-    summary::Summary,
+    inputs::{image_set, initial_weights},
+    run::{environment::COMMIT, start::Start, summary::Summary},
 };

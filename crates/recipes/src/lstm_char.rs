@@ -11,13 +11,14 @@ use training::Trainer;
 use crate::{
     Failure, Summary,
     config::{Check, Checker, Config, TextData, check_widths},
-    initial_weights::{InitialWeights, Initialised},
-    memory::Divides,
-    plan::Plan,
+    inputs::{
+        initial_weights::{InitialWeights, Initialised},
+        training_text::TrainingText,
+    },
+    measure::texts::{evaluation_streams, measure, token_losses, written},
+    planning::{memory::Divides, plan::Plan},
     registry::Recipe,
-    start::Begun,
-    text_evaluation::{evaluation_streams, measure, token_losses, written},
-    training_text::TrainingText,
+    run::start::Begun,
 };
 
 /// The recipe, as listed in [`crate::registry`].

@@ -14,15 +14,18 @@ use training::Trainer;
 
 use crate::{
     ExitCode, Failure, Summary,
-    class_weights::ClassWeights,
     config::{self, Check, Checker, Config, Monitored, Source, TableData, check_dropout},
-    data_notes::{note_on_sizes, notes_on_own_splits, shorten_notes_on_columns},
-    environment::DataHashes,
-    memory::Divides,
-    plan::{FrozenLayers, Outline, Plan},
+    inputs::{
+        class_weights::ClassWeights,
+        data_notes::{note_on_sizes, notes_on_own_splits, shorten_notes_on_columns},
+    },
+    measure::tables::{TableEvaluation, table_losses},
+    planning::{
+        memory::Divides,
+        plan::{FrozenLayers, Outline, Plan},
+    },
     registry::Recipe,
-    start::Begun,
-    table_evaluation::{TableEvaluation, table_losses},
+    run::{environment::DataHashes, start::Begun},
 };
 
 /// The recipe, as listed in [`crate::registry`].

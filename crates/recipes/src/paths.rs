@@ -11,9 +11,11 @@ use data::class_folders::{FileKind, training_folder};
 use crate::{
     ExitCode, Failure,
     config::{Problem, SettingsLayer},
-    environment::Environment,
-    record::config_of,
-    run_directory::{CONFIG, ENVIRONMENT, INITIAL},
+    run::{
+        directory::{CONFIG, ENVIRONMENT, INITIAL},
+        environment::Environment,
+        record::config_of,
+    },
     settings::{WEIGHTS, names_a_file},
     shell::command,
 };

@@ -11,15 +11,18 @@ use serde_json::Value;
 use crate::{
     ExitCode, Failure, Start, Summary, cnn,
     config::{Check, Config, Problems, SettingsLayer, nearest, resolve},
-    lstm, lstm_char,
-    memory::{Divides, LessMemory},
-    mlp, out_of_memory,
-    plan::Plan,
+    lstm, lstm_char, mlp,
+    planning::{
+        memory::{Divides, LessMemory},
+        plan::Plan,
+    },
     resnet,
+    run::{
+        out_of_memory,
+        start::{Begun, WorkProgress},
+    },
     settings::{Resolved, leaves},
-    simplenet,
-    start::{Begun, WorkProgress},
-    vgg, vgg_pretrain,
+    simplenet, vgg, vgg_pretrain,
 };
 
 /// The recipe that runs when none is named.

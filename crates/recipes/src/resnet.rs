@@ -11,12 +11,14 @@ use training::Trainer;
 use crate::{
     ExitCode, Failure, Summary,
     config::{Check, Checker, ImageConfig, Training},
-    image_evaluation::ImageEvaluation,
-    initial_weights::{InitialWeights, Initialised},
-    memory::Divides,
+    inputs::{
+        initial_weights::{InitialWeights, Initialised},
+        training_images::TrainingImages,
+    },
+    measure::images::ImageEvaluation,
+    planning::memory::Divides,
     registry::Recipe,
-    start::Begun,
-    training_images::TrainingImages,
+    run::start::Begun,
 };
 
 /// The recipe, as listed in [`crate::registry`].

@@ -13,10 +13,12 @@ use training::{Event, Group, Observer, ObserverError, StepReport, Stop};
 use crate::{
     ExitCode, Failure, Start, Summary,
     config::SettingsLayer,
-    metrics_csv::untimed_metrics,
     registry::Recipe,
-    run_directory::{CHECKPOINTS, MODEL, newest_step},
-    temporary::{nothing_kept, temporary_folder},
+    run::{
+        directory::{CHECKPOINTS, MODEL, newest_step},
+        metrics_csv::untimed_metrics,
+        temporary::{nothing_kept, temporary_folder},
+    },
 };
 
 /// The result of the comparison.

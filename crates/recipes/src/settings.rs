@@ -12,7 +12,7 @@ use crate::{
     ExitCode, Failure, Summary,
     config::to_toml,
     paths::PATHS,
-    run_directory::{CONFIG, newest_step},
+    run::directory::{CONFIG, newest_step},
     shell::{command, set},
 };
 
@@ -328,7 +328,7 @@ mod tests {
         assert!(super::refuse_changes(run, &recipe, &before, &now(0.0)).is_ok());
         assert!(super::refuse_changes(run, &recipe, &before, &now(0.2)).is_err());
     }
-    use crate::summary::example;
+    use crate::run::summary::example;
 
     fn settings(epochs: u64, max_steps: Value, rate: f64) -> Value {
         json!({

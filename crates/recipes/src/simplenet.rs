@@ -8,9 +8,13 @@ use models::{Architecture, SimpleNet, SimpleNetConfig};
 use training::Trainer;
 
 use crate::{
-    Failure, Summary, config::ImageConfig, image_evaluation::ImageEvaluation,
-    initial_weights::FixedNetwork, memory::Divides, registry::Recipe, start::Begun,
-    training_images::TrainingImages,
+    Failure, Summary,
+    config::ImageConfig,
+    inputs::{initial_weights::FixedNetwork, training_images::TrainingImages},
+    measure::images::ImageEvaluation,
+    planning::memory::Divides,
+    registry::Recipe,
+    run::start::Begun,
 };
 
 /// The recipe, as listed in [`crate::registry`].

@@ -14,17 +14,21 @@ use training::{Group, Metrics, Trained, Trainer};
 
 use crate::{
     ExitCode, Failure, Summary,
-    backbone::Model,
     config::ImageConfig,
-    features::{Features, Frozen, FrozenSplits},
-    image_evaluation::{ImageLoss, measure_batches},
-    image_set::{ImageSet, bytes_on_device},
-    memory::Divides,
-    plan::{FrozenLayers, Outline, Plan},
-    pretrained::Pretrained,
+    inputs::{
+        backbone::Model,
+        features::{Features, Frozen, FrozenSplits},
+        image_set::{ImageSet, bytes_on_device},
+        pretrained::Pretrained,
+        weights_file::note_on_division,
+    },
+    measure::images::{ImageLoss, measure_batches},
+    planning::{
+        memory::Divides,
+        plan::{FrozenLayers, Outline, Plan},
+    },
     registry::Recipe,
-    start::{Begun, WorkProgress},
-    weights_file::note_on_division,
+    run::start::{Begun, WorkProgress},
 };
 
 /// The recipe, as listed in [`crate::registry`].

@@ -11,7 +11,7 @@ use super::output::Output;
 use crate::{
     ExitCode, Failure,
     console::{Console, ProgressMode},
-    peaks,
+    run::peaks,
 };
 
 /// The arguments of `recipes devices`.

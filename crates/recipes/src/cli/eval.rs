@@ -27,8 +27,8 @@ use crate::{
     names::{LONGEST_NAME, shortened},
     numbers::{counted, metric, ordered},
     report::MOST_IN_MATRIX,
+    run::start::WorkProgress,
     shell::command,
-    start::WorkProgress,
 };
 
 #[derive(Debug, clap::Args)]

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     ExitCode, Failure,
-    run_directory::{CONFIG, INITIAL, MODEL},
+    run::directory::{CONFIG, INITIAL, MODEL},
 };
 
 #[derive(Debug, clap::Args)]

@@ -14,7 +14,7 @@ use crate::{
     config::SettingsLayer,
     console::{Console, ProgressMode},
     numbers::rounded,
-    range_test::{Point, Range, RangeTest, range_test},
+    planning::range_test::{Point, Range, RangeTest, range_test},
     registry::Recipe,
     shell::{quoted, set},
     text_chart::text_chart,

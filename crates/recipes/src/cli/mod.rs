@@ -43,7 +43,7 @@ use self::{
     output::Output,
     wildcards::looked_up,
 };
-use crate::{ExitCode, Failure, cache_folder::cache_folder, out_of_memory};
+use crate::{ExitCode, Failure, cache_folder::cache_folder, run::out_of_memory};
 
 /// Runs the program on the arguments of the process.
 pub fn main() -> process::ExitCode {

@@ -10,12 +10,14 @@ use store::{StoreError, TensorFile, folder_of};
 use super::output::print_note;
 use crate::{
     ExitCode, Failure,
-    record::{Record, Standing, config_of},
+    inputs::weights_file::note_on_unfinished,
     report::stable,
-    run_directory::{CONFIG, MODEL, newest_step},
+    run::{
+        directory::{CONFIG, MODEL, newest_step},
+        record::{Record, Standing, config_of},
+    },
     settings::{or_end_it, rewrite},
     shell::command,
-    weights_file::note_on_unfinished,
 };
 
 /// As [`model_of`], of what is a run or a model file itself.

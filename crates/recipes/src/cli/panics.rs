@@ -13,7 +13,7 @@ use backend::device::refused_bytes;
 use data::panic_is_contained;
 use training::TrainError;
 
-use crate::{ExitCode, Failure, out_of_memory};
+use crate::{ExitCode, Failure, run::out_of_memory};
 
 /// The messages of this process's panics, in order.
 static MESSAGES: Mutex<Vec<String>> = Mutex::new(Vec::new());

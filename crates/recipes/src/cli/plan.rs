@@ -15,10 +15,9 @@ use crate::{
     chart::{Chart, Line},
     config::refuse_unsupported,
     console::{Console, ProgressMode},
-    memory::MemoryBytes,
     numbers::{counted, duration, grouped, significant, size},
-    peaks::{self, known_peaks},
-    plan::Plan,
+    planning::{memory::MemoryBytes, plan::Plan},
+    run::peaks::{self, known_peaks},
     text_chart::text_chart,
 };
 

@@ -22,15 +22,17 @@ use crate::{
     ExitCode, Failure, Start, Summary,
     config::SettingsLayer,
     console::{Console, ProgressMode},
-    initial_weights::refuse_others,
+    inputs::initial_weights::refuse_others,
     paths::{self, or_moved},
-    record::{Record, Standing, config_of},
     registry,
     report::stable,
-    run_directory::{CONFIG, model_hash, newest_step, refuse_if_in_use},
+    run::{
+        directory::{CONFIG, model_hash, newest_step, refuse_if_in_use},
+        record::{Record, Standing, config_of},
+        summary::of_finished,
+    },
     settings::longer,
     shell::command,
-    summary::of_finished,
 };
 
 #[derive(Debug, clap::Args)]

@@ -25,13 +25,15 @@ use crate::{
     ExitCode, Failure, Start, Summary,
     config::SettingsLayer,
     console::{Console, ProgressMode},
-    initial_weights::kept_instead,
+    inputs::initial_weights::kept_instead,
     numbers::{counted, duration, listed, rate},
     paths,
-    record::Record,
     registry::{self, DEFAULT, Recipe},
     report::{REPORT, lacks_evaluation, stable, stopped_early},
-    run_directory::{CONFIG, Reserved, newest_step, refuse_if_used},
+    run::{
+        directory::{CONFIG, Reserved, newest_step, refuse_if_used},
+        record::Record,
+    },
     settings::WEIGHTS,
     shell::{command, quoted_path},
 };
@@ -328,7 +330,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::summary::example;
+    use crate::run::summary::example;
 
     #[test]
     fn measures_of_two_epochs_say_of_which() {

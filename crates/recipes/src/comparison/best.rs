@@ -197,7 +197,7 @@ mod tests {
             Comparison, Runs,
             finished::{Finished, example as run},
         },
-        environment,
+        run::environment,
     };
 
     /// The runs that are told to be the best: of one seed, each with other settings and data.

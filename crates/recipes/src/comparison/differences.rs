@@ -72,9 +72,8 @@ mod tests {
     use crate::{
         comparison::{Comparison, Runs, finished::Finished},
         config::SettingsLayer,
-        record::Record,
         registry::{self, RECIPES},
-        summary::example,
+        run::{record::Record, summary::example},
     };
 
     /// A run of this recipe with other values for some settings.

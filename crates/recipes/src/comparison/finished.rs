@@ -13,8 +13,8 @@ use crate::{
     Summary,
     numbers::ordered,
     paths::PATHS,
-    record::Record,
     registry::{self, Recipe},
+    run::record::Record,
     settings::{WEIGHTS, names_a_file},
 };
 
@@ -181,7 +181,7 @@ pub(super) fn example(name: &str, seed: u64, rate: f64, accuracy: f64) -> Finish
         settings: settings.map(|(key, value)| (key.to_owned(), value)).into(),
         ..Record::default()
     };
-    Finished::of(record, crate::summary::example(&json!({"seed": seed, "test": test})))
+    Finished::of(record, crate::run::summary::example(&json!({"seed": seed, "test": test})))
 }
 
 #[cfg(test)]
@@ -189,8 +189,7 @@ mod tests {
     use super::{example as run, *};
     use crate::{
         comparison::{Comparison, Runs},
-        environment,
-        record::EarlierLength,
+        run::{environment, record::EarlierLength},
     };
 
     /// Two runs with these seeds and hashes of their samples, and other values for some settings.

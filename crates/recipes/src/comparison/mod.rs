@@ -22,8 +22,8 @@ use crate::{
     config::in_backticks,
     names::{LONGEST_NAME, shortened},
     numbers::in_words,
-    record::{Record, Standing},
     report::{overlaid, pieces},
+    run::record::{Record, Standing},
     settings::{same, shown},
     shell::command,
 };
@@ -278,7 +278,7 @@ mod tests {
     use serde_json::json;
 
     use super::{finished::example as run, *};
-    use crate::environment;
+    use crate::run::environment;
 
     #[test]
     fn runs_that_differ_in_their_seed_are_a_row() {
@@ -361,7 +361,7 @@ mod tests {
 
     #[test]
     fn a_page_has_a_line_for_each_run() {
-        let epoch = crate::event_lines::EpochRecord {
+        let epoch = crate::run::event_lines::EpochRecord {
             epoch: 1,
             train_loss: Some(0.5),
             ..Default::default()

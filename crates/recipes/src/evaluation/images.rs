@@ -25,14 +25,15 @@ use super::{
 use crate::{
     ExitCode, Failure,
     config::{ImageConfig, ImageData, ImageOrigin},
-    image_evaluation::ImageEvaluation,
-    image_set::{
-        Found, IN_MEMORY_BYTES, ImageSet, bytes, decode, fit, hash, hashes, note_on_cache,
-        notes_on_skipped, side_of,
+    inputs::{
+        image_set::{
+            Found, IN_MEMORY_BYTES, ImageSet, bytes, decode, fit, hash, hashes, note_on_cache,
+            notes_on_skipped, side_of,
+        },
+        initial_weights::OnlyWeights,
     },
-    initial_weights::OnlyWeights,
-    run_directory::MODEL,
-    start::WorkProgress,
+    measure::images::ImageEvaluation,
+    run::{directory::MODEL, start::WorkProgress},
 };
 
 type Source = Arc<dyn ImageSource>;
@@ -296,7 +297,7 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
-    use crate::{cnn, config::SettingsLayer, resnet, run_directory::CONFIG};
+    use crate::{cnn, config::SettingsLayer, resnet, run::directory::CONFIG};
 
     /// A folder of pictures, each of another grey, and settings of a run on it.
     fn pictures(paths: &[&str], settings: &[&str]) -> (TempDir, ImageConfig<cnn::Model>) {

@@ -19,13 +19,15 @@ pub(crate) use self::tally::ClassScores;
 use crate::{
     ExitCode, Failure,
     config::{Check, Problems, SettingsLayer},
-    environment::Environment,
     paths::{self, last_named, of_same_name, or_moved, trained_on},
     registry::{self, Recipe},
-    run_directory::ENVIRONMENT,
+    run::{
+        directory::ENVIRONMENT,
+        environment::Environment,
+        start::WorkProgress,
+        summary::{measured, of_finished},
+    },
     shell::command,
-    start::WorkProgress,
-    summary::{measured, of_finished},
 };
 
 /// The split of data named by the user.

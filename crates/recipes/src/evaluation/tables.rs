@@ -22,9 +22,9 @@ use super::{
 use crate::{
     Failure,
     config::{Config, Source, TableData},
+    measure::tables::TableEvaluation,
     mlp,
     numbers::shortest,
-    table_evaluation::TableEvaluation,
 };
 
 /// The most rows whose values are kept to be drawn.

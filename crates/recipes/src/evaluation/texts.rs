@@ -12,9 +12,9 @@ use super::{Evaluated, EvaluationReport, Examined, GIVEN};
 use crate::{
     Failure,
     config::{Config, TextData},
-    initial_weights::OnlyWeights,
+    inputs::initial_weights::OnlyWeights,
+    measure::texts::{beginning, evaluation_streams, measure},
     numbers::{grouped, percent},
-    text_evaluation::{beginning, evaluation_streams, measure},
 };
 
 /// The share of unknown words that is told.

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::{
-    record::Record,
     registry,
+    run::record::Record,
     settings::{same, shown},
 };
 

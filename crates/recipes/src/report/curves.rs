@@ -5,9 +5,11 @@ use serde_json::Value;
 use super::facts::unit_of_speed;
 use crate::{
     chart::{Chart, Line},
-    event_lines::{EpochRecord, StepRecord},
     numbers::in_words,
-    record::Record,
+    run::{
+        event_lines::{EpochRecord, StepRecord},
+        record::Record,
+    },
 };
 
 /// The charts of what was recorded more than once, in the page's order; the best epoch is marked.

@@ -4,8 +4,8 @@ use inference::InputKind;
 
 use crate::{
     numbers::{counted, duration, grouped, rate, size},
-    record::Record,
     registry,
+    run::record::Record,
 };
 
 /// Each with its name.
@@ -75,7 +75,7 @@ fn is_text(record: &Record) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
+    use crate::run::{
         event_lines::{EpochRecord, Length},
         summary::example,
     };

@@ -10,8 +10,10 @@ use crate::{
     Failure,
     evaluation::{Evaluated, EvaluationReport, Examined},
     numbers::{counted, percent},
-    run_directory::{EVALUATION, MODEL, model_hash},
-    start::WorkProgress,
+    run::{
+        directory::{EVALUATION, MODEL, model_hash},
+        start::WorkProgress,
+    },
 };
 
 /// Tokens that a text model generates.

@@ -30,10 +30,8 @@ pub(crate) use self::{
 };
 use crate::{
     Failure, Summary,
-    record::Record,
-    run_directory::EVALUATION,
+    run::{directory::EVALUATION, record::Record, start::WorkProgress},
     shell::{command, quoted_path},
-    start::WorkProgress,
 };
 
 /// The report in the directory of a run.
@@ -129,8 +127,8 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::{
-        run_directory::{CONFIG, SUMMARY},
+    use crate::run::{
+        directory::{CONFIG, SUMMARY},
         summary::example,
     };
 

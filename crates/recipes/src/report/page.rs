@@ -17,13 +17,10 @@ use super::{
 use crate::{
     Failure,
     chart::{self, Chart},
-    environment::Environment,
     evaluation::{ClassScores, Mistake, Sample},
-    event_lines::SampleRecord,
     names::{LONGEST_NAME, shortened},
     numbers::{in_words, metric, ordered, percent},
-    record::Record,
-    run_directory::CONFIG,
+    run::{directory::CONFIG, environment::Environment, event_lines::SampleRecord, record::Record},
     shell::{command, quoted, quoted_path},
 };
 
@@ -254,15 +251,15 @@ fn environment(environment: &Environment) -> Vec<(String, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{record::EarlierLength, summary::example};
+    use crate::run::{record::EarlierLength, summary::example};
 
     #[test]
     fn an_environment_that_was_not_recorded_is_not_shown() {
         assert_eq!(environment(&Environment::default()), []);
-        let some = crate::environment::example(&serde_json::json!({"device": "a CPU"}));
+        let some = crate::run::environment::example(&serde_json::json!({"device": "a CPU"}));
         assert_eq!(environment(&some), [("device".to_owned(), "a CPU".to_owned())]);
         let weights = serde_json::json!({"fingerprints": {"its initial weights": "12ab"}});
-        let shown = environment(&crate::environment::example(&weights));
+        let shown = environment(&crate::run::environment::example(&weights));
         assert_eq!(shown, [("fingerprints".to_owned(), "its initial weights: 12ab".to_owned())]);
     }
 

@@ -1,6 +1,9 @@
 //! Where the time of a run went.
 
-use crate::{event_lines::EpochRecord, numbers::duration, record::Record, summary::Summary};
+use crate::{
+    numbers::duration,
+    run::{event_lines::EpochRecord, record::Record, summary::Summary},
+};
 
 /// Reported however small it is.
 const WAITING: &str = "waiting for data";
@@ -70,7 +73,7 @@ pub(super) fn times(record: &Record) -> Vec<Spent> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::summary::example;
+    use crate::run::summary::example;
 
     fn record(epoch: EpochRecord) -> Record {
         Record { epochs: vec![epoch; 2], ..Record::default() }

@@ -4,10 +4,8 @@ use serde_json::Value;
 
 use crate::{
     Summary,
-    event_lines::EpochRecord,
     numbers::{in_words, rounded},
-    record::Record,
-    run_directory::newest_step,
+    run::{directory::newest_step, event_lines::EpochRecord, record::Record},
     settings::longer,
 };
 
@@ -104,7 +102,7 @@ pub(super) mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{shell::command, summary::example};
+    use crate::{run::summary::example, shell::command};
 
     /// A run with these training and validation losses, an epoch each.
     ///

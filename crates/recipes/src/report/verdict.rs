@@ -11,9 +11,11 @@ use crate::{
     Failure, Summary,
     config::Problem,
     numbers::{counted, duration, grouped, in_words, percent, rounded, significant},
-    record::{Record, Standing},
     registry,
-    run_directory::{CONFIG, newest_step},
+    run::{
+        directory::{CONFIG, newest_step},
+        record::{Record, Standing},
+    },
     settings::shown,
     shell::{command, set},
 };
@@ -244,8 +246,8 @@ mod tests {
     use super::*;
     use crate::{
         ExitCode,
-        event_lines::{End, EpochRecord, Length, StepRecord},
         report::trend::tests::run_of,
+        run::event_lines::{End, EpochRecord, Length, StepRecord},
     };
 
     fn told(record: &Record) -> (String, Vec<String>) {

@@ -10,8 +10,8 @@ use store::fault;
 use super::*;
 use crate::{
     config::{SettingsLayer, TableData},
-    metrics_csv::untimed_metrics,
     mlp,
+    run::metrics_csv::untimed_metrics,
 };
 
 /// Two epochs of two steps, with a checkpoint after every step.

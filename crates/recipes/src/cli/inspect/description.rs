@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 
 use super::Source;
 use crate::{
-    data_notes::shorten_notes_on_columns,
+    inputs::data_notes::shorten_notes_on_columns,
     names::shortened,
     numbers::{counted, grouped, percent, significant},
 };

@@ -22,13 +22,14 @@ use super::{
     output::{Output, refuse_output, write_output},
 };
 use crate::{
-    ExitCode, Failure,
-    class_weights::counts,
-    cnn,
+    ExitCode, Failure, cnn,
     config::{Config, ImageConfig, ImageData, ImageOrigin, SettingsLayer, TableData, TextData},
     console::{Console, ProgressMode},
-    image_set::{Found, IN_MEMORY_BYTES, problem_with},
-    initial_weights::OnlyWeights,
+    inputs::{
+        class_weights::counts,
+        image_set::{Found, IN_MEMORY_BYTES, problem_with},
+        initial_weights::OnlyWeights,
+    },
     lstm, lstm_char, mlp,
 };
 

@@ -10,12 +10,12 @@ use data::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    class_weights::ClassWeighting,
     config::{
         check::{Check, Checker},
         or_empty,
         schema::fractions::{check_fractions, refuse_fraction_of_drawn},
     },
+    inputs::class_weights::ClassWeighting,
 };
 
 /// The table `[data]`: generated images or the user's own, and how they are split.

@@ -33,7 +33,7 @@ pub use self::{
     training::{ModelChoice, Monitored, Output, Training},
 };
 use super::check::{Check, Checker};
-use crate::data_notes::note_on_sizes;
+use crate::inputs::data_notes::note_on_sizes;
 
 /// The configuration of a recipe, which defines the tables `Data` and `Model`, and `Augment` if it
 /// has one.

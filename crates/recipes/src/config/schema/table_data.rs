@@ -17,12 +17,12 @@ use store::StoreError;
 
 use crate::{
     Failure,
-    class_weights::ClassWeighting,
     config::{
         check::{Check, Checker},
         or_empty,
         schema::fractions::{check_fractions, refuse_fraction_of_drawn},
     },
+    inputs::class_weights::ClassWeighting,
 };
 
 /// The table `[data]`: generated samples or files, and how they are split.

@@ -8,8 +8,10 @@ use training::{TrainError, TrainerConfig};
 use crate::{
     Failure,
     config::Training,
-    memory::{Footprint, MemoryBytes},
-    odd_settings::odd,
+    planning::{
+        memory::{Footprint, MemoryBytes},
+        odd_settings::odd,
+    },
     registry::Recipe,
 };
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use training::{EndStatus, Event};
 
-use crate::time;
+use crate::run::time;
 
 /// A line as a run writes it.
 #[derive(Serialize)]

@@ -6,7 +6,7 @@ use models::Layer;
 use serde::Serialize;
 use training::TrainerConfig;
 
-use crate::{config::Training, numbers::size, plan::FrozenLayers};
+use crate::{config::Training, numbers::size, planning::plan::FrozenLayers};
 
 /// Bytes of the program where it computes on the CPU.
 const PROGRAM_BYTES: usize = if Selected::IS_SYNCHRONOUS { 15_000_000 } else { 0 };

@@ -11,8 +11,10 @@ use store::{StoredTensor, TensorFile, folder_of};
 
 use crate::{
     ExitCode, Failure,
-    environment::{DataHashes, Environment},
-    run_directory::{CONFIG, MODEL, SUMMARY, is_in_use, newest_step},
+    run::{
+        directory::{CONFIG, MODEL, SUMMARY, is_in_use, newest_step},
+        environment::{DataHashes, Environment},
+    },
     shell::command,
 };
 

@@ -19,17 +19,18 @@ use store::{
 use training::{CheckpointStore, Event, Observer, ObserverError};
 
 use crate::{
-    ExitCode, Failure, Summary,
-    environment::Environment,
-    event_lines::WrittenLine,
-    metrics_csv::{METRICS, MetricsLog},
-    out_of_memory,
-    record::wrote_checkpoint,
-    registry,
+    ExitCode, Failure, Summary, registry,
+    run::{
+        environment::Environment,
+        event_lines::WrittenLine,
+        metrics_csv::{METRICS, MetricsLog},
+        out_of_memory,
+        record::wrote_checkpoint,
+        tensorboard::Scalars,
+        time,
+    },
     settings::{Resolved, refuse_changes},
     shell::command,
-    tensorboard::Scalars,
-    time,
 };
 
 /// The configuration, as it was given.

@@ -8,7 +8,10 @@ use std::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Failure, record::json_of, run_directory::ENVIRONMENT};
+use crate::{
+    Failure,
+    run::{directory::ENVIRONMENT, record::json_of},
+};
 
 /// The commit that was built, or `unknown`.
 pub const COMMIT: &str = env!("BUILD_COMMIT");
@@ -80,7 +83,7 @@ impl Environment {
             command_line: command_line.collect(),
             resumed_by: None,
             folder: std::env::current_dir().ok().filter(|folder| folder.to_str().is_some()),
-            started: crate::time::now(),
+            started: crate::run::time::now(),
         }
     }
 
@@ -185,7 +188,7 @@ mod tests {
 
     #[test]
     fn the_version_of_burn_is_the_one_that_is_built() {
-        let locked = include_str!("../../../Cargo.lock");
+        let locked = include_str!("../../../../Cargo.lock");
         let entry = format!("name = \"burn\"\nversion = \"{BURN}\"");
         assert!(locked.replace("\r\n", "\n").contains(&entry));
     }

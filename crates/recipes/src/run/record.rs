@@ -13,13 +13,15 @@ use training::{EndStatus, ScheduleKind};
 
 use crate::{
     ExitCode, Failure, Summary,
-    environment::Environment,
-    event_lines::{End, EpochRecord, Length, Line, SampleRecord, StepRecord},
     numbers::{counted, grouped, ordered},
-    run_directory::{CONFIG, EVENTS, is_in_use},
+    run::{
+        directory::{CONFIG, EVENTS, is_in_use},
+        environment::Environment,
+        event_lines::{End, EpochRecord, Length, Line, SampleRecord, StepRecord},
+        summary,
+    },
     settings::leaves,
     shell::quoted_path,
-    summary,
 };
 
 /// The help where the system refuses to read a file.
@@ -292,7 +294,7 @@ mod tests {
     use training::{EpochReport, Event, StepReport};
 
     use super::*;
-    use crate::event_lines::WrittenLine;
+    use crate::run::event_lines::WrittenLine;
 
     #[test]
     fn the_files_of_a_run_are_read_as_far_as_they_go() {

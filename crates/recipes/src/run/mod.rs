@@ -1,4 +1,23 @@
-//! A run, from the point where everything before its first step has been checked.
+//! A run, from the point where everything before its first step has been checked, and the files that it
+//! leaves.
+
+// How it begins.
+pub(crate) mod start;
+
+// What it leaves.
+pub(crate) mod directory;
+pub(crate) mod environment;
+pub(crate) mod event_lines;
+pub(crate) mod metrics_csv;
+pub(crate) mod record;
+pub(crate) mod summary;
+pub(crate) mod temporary;
+pub(crate) mod tensorboard;
+
+// What it asks of the machine.
+pub(crate) mod out_of_memory;
+pub(crate) mod peaks;
+pub(crate) mod time;
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -12,23 +31,22 @@ use training::{
     TrainError, Trained, TrainerConfig, Work,
 };
 
+use self::{
+    directory::RunDirectory,
+    environment::{DataHashes, Environment},
+    peaks::known_peaks,
+    record::Record,
+    start::{Begun, Start},
+};
 use crate::{
     ExitCode, Failure, Summary,
     config::{Config, Training},
-    environment::{DataHashes, Environment},
-    initial_weights::TrainedWeights,
-    memory::Footprint,
+    inputs::initial_weights::TrainedWeights,
     numbers::of_training,
-    odd_settings::odd,
-    out_of_memory,
-    peaks::known_peaks,
-    plan::FrozenLayers,
-    record::Record,
+    planning::{memory::Footprint, odd_settings::odd, plan::FrozenLayers},
     registry::Recipe,
-    run_directory::RunDirectory,
     settings::{Resolved, chosen, leaves, or_end_it},
     shell::command,
-    start::{Begun, Start},
 };
 
 /// A run in progress: its files and its observer.

@@ -20,13 +20,17 @@ use store::TensorFile;
 use crate::{
     ExitCode, Failure,
     config::{Check, Checker, ImageConfig, SettingsLayer, TextData},
-    environment::DataHashes,
-    image_set::side_of,
+    inputs::{
+        image_set::side_of,
+        weights_file::{WeightsFile, note_on_division, note_on_unfinished_of},
+    },
     numbers::counted,
     paths::last_named,
-    run_directory::{INITIAL, newest_step},
+    run::{
+        directory::{INITIAL, newest_step},
+        environment::DataHashes,
+    },
     settings::{NO_FILE, WEIGHTS, another_run, leaves},
-    weights_file::{WeightsFile, note_on_division, note_on_unfinished_of},
 };
 
 /// The value of `model.weights`: `none`, a run, or a file of weights.

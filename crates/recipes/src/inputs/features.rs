@@ -18,8 +18,8 @@ use crate::{
     Failure,
     cache_folder::cache_folder,
     config::{ImageConfig, ImageData},
-    image_set::ImageSet,
-    start::Begun,
+    inputs::image_set::ImageSet,
+    run::start::Begun,
 };
 
 /// To be raised whenever the same images and weights would give other features.

@@ -13,14 +13,16 @@ use store::TensorFile;
 
 use crate::{
     ExitCode, Failure,
-    backbone::{Backbone, Model},
+    inputs::{
+        backbone::{Backbone, Model},
+        weights_file::{WeightsFile, note_on_unfinished_of},
+    },
     numbers::counted,
-    start::WorkProgress,
-    weights_file::{WeightsFile, note_on_unfinished_of},
+    run::start::WorkProgress,
 };
 
 /// `vgg-small` as the recipe `vgg-pretrain` trained it on CIFAR-10; see the README beside the file.
-static SHIPPED: &[u8] = include_bytes!("../assets/vgg-small.safetensors");
+static SHIPPED: &[u8] = include_bytes!("../../assets/vgg-small.safetensors");
 
 /// A backbone with its weights.
 pub(crate) struct Pretrained<B: Backend> {

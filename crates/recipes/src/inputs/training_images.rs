@@ -8,13 +8,15 @@ use models::Architecture;
 use crate::{
     Failure,
     config::{ImageConfig, Normalise},
-    image_evaluation::{ImageEvaluation, ImageLoss},
-    image_set::{ImageSet, bytes_on_device},
-    initial_weights::Initialised,
-    plan::{FrozenLayers, Outline, Plan},
+    inputs::{
+        image_set::{ImageSet, bytes_on_device},
+        initial_weights::Initialised,
+        run_inputs::RunInputs,
+    },
+    measure::images::{ImageEvaluation, ImageLoss},
+    planning::plan::{FrozenLayers, Outline, Plan},
     registry::Recipe,
-    run_inputs::RunInputs,
-    start::{Begun, WorkProgress},
+    run::start::{Begun, WorkProgress},
 };
 
 /// Images ready for a loop, and what training begins with.

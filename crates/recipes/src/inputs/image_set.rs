@@ -15,9 +15,8 @@ use store::sha256_hex;
 use crate::{
     ExitCode, Failure,
     config::{FOLDER_SIDE, ImageData, ImageOrigin, Normalise},
-    data_notes::notes_on_own_splits,
-    environment::DataHashes,
-    start::WorkProgress,
+    inputs::data_notes::notes_on_own_splits,
+    run::{environment::DataHashes, start::WorkProgress},
 };
 
 /// Decoded images of a folder up to this size stay in memory.

@@ -6,8 +6,10 @@ use inference::Description;
 use serde::Serialize;
 
 use crate::{
-    Failure, config::Config, environment::DataHashes, initial_weights::TrainedWeights, run::Run,
-    start::Begun,
+    Failure,
+    config::Config,
+    inputs::initial_weights::TrainedWeights,
+    run::{Run, environment::DataHashes, start::Begun},
 };
 
 /// What a run records of its data, and the weights that it begins with.

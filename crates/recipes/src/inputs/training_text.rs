@@ -11,13 +11,14 @@ use models::{Architecture, TextLstmConfig};
 use crate::{
     Failure,
     config::{Config, TextData},
-    environment::DataHashes,
-    initial_weights::{Initialised, KeptWeights, TrainedWeights},
-    plan::{FrozenLayers, Outline, Plan},
+    inputs::{
+        initial_weights::{Initialised, KeptWeights, TrainedWeights},
+        run_inputs::RunInputs,
+    },
+    measure::texts::beginning,
+    planning::plan::{FrozenLayers, Outline, Plan},
     registry::Recipe,
-    run_inputs::RunInputs,
-    start::Begun,
-    text_evaluation::beginning,
+    run::{environment::DataHashes, start::Begun},
 };
 
 /// A text ready for a loop, and what training begins with.

@@ -10,7 +10,7 @@ use prost::Message;
 use store::{AppendLog, StoreError, create_directory, remove};
 use training::Event;
 
-use crate::time::now_in_seconds;
+use crate::run::time::now_in_seconds;
 
 /// TensorBoard looks for `tfevents` in the name; the rest is the same for every run, so that runs can
 /// be compared file by file.

@@ -12,7 +12,7 @@ use crate::{
     ExitCode, Failure, Start,
     config::SettingsLayer,
     registry::Recipe,
-    temporary::{nothing_kept, temporary_folder},
+    run::temporary::{nothing_kept, temporary_folder},
 };
 
 /// The test ends once the loss is this many times the lowest.

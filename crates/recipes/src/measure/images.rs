@@ -14,7 +14,7 @@ use models::{
 };
 use training::{Group, Metrics};
 
-use crate::{Failure, class_weights::ClassWeights, config::ImageConfig};
+use crate::{Failure, config::ImageConfig, inputs::class_weights::ClassWeights};
 
 /// The loss that a network for images is trained on.
 #[derive(Clone, Debug)]

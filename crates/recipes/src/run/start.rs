@@ -20,12 +20,14 @@ use training::{Event, Group, Observer, Stop};
 
 use crate::{
     ExitCode, Failure,
-    environment::Environment,
-    initial_weights::KeptWeights,
+    inputs::initial_weights::KeptWeights,
     paths::of_same_name,
-    record::{config_of, content_of, settings_of},
     registry::Recipe,
-    run_directory::{CONFIG, INITIAL},
+    run::{
+        directory::{CONFIG, INITIAL},
+        environment::Environment,
+        record::{config_of, content_of, settings_of},
+    },
     settings::{Resolved, leaves, on_other_data, refuse_changed_choices, refuse_changes_of_file},
     shell::command,
 };

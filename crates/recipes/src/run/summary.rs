@@ -5,7 +5,10 @@ use std::{iter, path::Path};
 use serde::{Deserialize, Deserializer, Serialize};
 use training::{Best, EndStatus, Measured, Metrics, Tuning};
 
-use crate::{Failure, record::json_of, run_directory::SUMMARY};
+use crate::{
+    Failure,
+    run::{directory::SUMMARY, record::json_of},
+};
 
 /// The result of a run; written last, so that a run directory with one is finished.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
