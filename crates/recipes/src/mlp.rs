@@ -120,7 +120,7 @@ fn train<B: AutodiffBackend>(
     let mut run = begun.open(&config, &data, &notes)?;
     run.skipped(skipped);
     let interrupt = run.interrupt();
-    let settings = config.trainer(train.steps_per_epoch()).validated(validation.is_some());
+    let settings = config.trainer(train.steps_per_epoch()).keep_best_if(validation.is_some());
     let settings = run.complete(settings, &description, &[features]);
     let mut trainer = Trainer::new(model, settings, device, &mut run, interrupt)?;
     while let Some(epoch) = trainer.next_epoch() {

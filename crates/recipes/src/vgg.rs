@@ -94,7 +94,7 @@ fn train<B: AutodiffBackend>(
         run.record_fingerprint(KEEPS, keeps.to_string());
     }
     let (interrupt, group) = (run.interrupt(), run.group());
-    let trainer_config = config.trainer(train.steps_per_epoch()).validated(validation.is_some());
+    let trainer_config = config.trainer(train.steps_per_epoch()).keep_best_if(validation.is_some());
     run.freezes(frozen_layers);
     let mut trainer_config = run.complete(trainer_config, &description, &sample);
     trainer_config.parameter_groups = settings.parameter_groups(frozen_blocks);

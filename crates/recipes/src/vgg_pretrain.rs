@@ -60,7 +60,7 @@ fn train<B: AutodiffBackend>(
     // The loop.
     let mut run = inputs.open_run(begun, &config)?;
     let interrupt = run.interrupt();
-    let settings = config.trainer(train.steps_per_epoch()).validated(validation.is_some());
+    let settings = config.trainer(train.steps_per_epoch()).keep_best_if(validation.is_some());
     let settings = run.complete(settings, &description, &images.sample());
     let mut trainer = Trainer::new(model, settings, device, &mut run, interrupt)?;
     while let Some(epoch) = trainer.next_epoch() {

@@ -113,12 +113,12 @@ impl TrainerConfig {
     }
 
     /// These settings; if there is no validation split, no best model is kept.
-    pub fn validated(self, validates: bool) -> Self {
+    pub fn keep_best_if(self, validates: bool) -> Self {
         Self { keep_best: self.keep_best && validates, ..self }
     }
 
     /// A sentence for each setting that has no effect without a validation split.
-    pub fn without_validation(&self) -> Vec<String> {
+    pub fn notes_without_validation(&self) -> Vec<String> {
         let plateau = self.schedule.kind == ScheduleKind::Plateau;
         let waiting = [
             (self.patience.is_some(), "`training.patience`"),

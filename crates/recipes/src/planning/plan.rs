@@ -111,14 +111,16 @@ impl FrozenLayers {
 
 impl Outline<'_> {
     pub(crate) fn plan(mut self) -> Result<Plan, Failure> {
-        self.trainer = self.trainer.validated(self.validates);
+        self.trainer = self.trainer.keep_best_if(self.validates);
         if let Some(invalid) = self.trainer.invalid_settings().into_iter().next() {
             return Err(TrainError::Config(invalid).into());
         }
         let mut notes = self.notes.clone();
         let Training { batch_size, arithmetic, precision, .. } = *self.training;
         notes.extend(odd(&self.trainer, batch_size, precision));
-        notes.extend(self.trainer.without_validation().into_iter().filter(|_| !self.validates));
+        notes.extend(
+            self.trainer.notes_without_validation().into_iter().filter(|_| !self.validates),
+        );
         let layers = self.architecture.layers(&self.sample);
         let losses_of_a_sample = losses_of_a_sample(&layers);
         let (frozen, trained) = layers.split_at(self.frozen.count);

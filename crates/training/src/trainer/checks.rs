@@ -114,7 +114,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         if std::mem::replace(&mut self.checks.warned_of_no_validation, true) {
             return Ok(());
         }
-        for message in self.config.without_validation() {
+        for message in self.config.notes_without_validation() {
             self.tell(&Event::Warning { message })?;
         }
         Ok(())
