@@ -121,7 +121,7 @@ pub struct LstmState<B: Backend> {
     pub hidden: Tensor<B, 2>,
 }
 
-/// Convolution with bias, and ReLU if asked for. For groups of channels and dilation there is
+/// Convolution with bias, and ReLU if `rectified`. For groups of channels and dilation there is
 /// Burn's own `conv2d`.
 ///
 /// - `input`: `[batch, inputs, height, width]`
@@ -402,7 +402,7 @@ pub fn product<B: Backend, const D: usize>(
     tensor(B::product(primitive(left), primitive(right)))
 }
 
-/// A dense layer, and ReLU if asked for.
+/// A dense layer, and ReLU if `rectified`.
 ///
 /// - `input`: `[batch, inputs]`
 /// - `weight`: `[inputs, outputs]`, Burn's layout

@@ -48,6 +48,9 @@ pub enum DataError {
     /// A target that a 32-bit float cannot hold once it is standardised.
     #[error("`{}`: the target of {row} is {value:e}, too far from those to train on for a 32-bit float", path.display())]
     FarTarget { path: PathBuf, row: String, value: f64 },
+    /// A target that has no logarithm, where that is to be learnt.
+    #[error("`{}`: the target of {row} is {value}, which has no logarithm", path.display())]
+    NoLogarithm { path: PathBuf, row: String, value: f64 },
     /// No class can spare a sample.
     #[error("no class has a sample to spare, so none can be held out")]
     OneSampleEach,

@@ -89,6 +89,6 @@ pub use preprocess::count;
 pub use preprocess::{
     ALWAYS_MISSING, CategoryEncoding, CellError, Column, ColumnKind, Decoder, IMAGENET_DEVIATION,
     IMAGENET_MEAN, ImagePreprocessing, ImageShape, LARGEST_SCORE, NumberFormat, Odd, Resize,
-    TablePreprocessing, Target, TargetKind, Task, TextFeatures, TokenKind, Vocabulary,
-    VocabularyError,
+    TablePreprocessing, Target, TargetKind, TargetScale, TargetScores, Task, TextFeatures,
+    TokenKind, Vocabulary, VocabularyError,
 };

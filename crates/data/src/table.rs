@@ -10,30 +10,35 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use preprocess::{number_format::Number, standardise_target};
+use preprocess::number_format::Number;
 use rayon::prelude::*;
 use store::{sha256_hex, sha256_hex_of_values};
 
 pub use self::copies::note_on_rows_in_both;
 pub(crate) use self::{
     copies::column_ranges,
-    notes::{FEW_NOTES, notes_on_columns, notes_on_splits},
+    notes::{FEW_NOTES, note_on_skew, notes_on_columns, notes_on_splits},
 };
-use crate::{DataError, Shared, TablePreprocessing, TargetKind, Task, count::grouped};
+use crate::{
+    DataError, Shared, TablePreprocessing, Target, TargetKind, TargetScale, TargetScores, Task,
+    count::grouped,
+};
 
 /// The standard score of a regression's target.
 ///
 /// - `row`: where it stands in the file
 pub(crate) fn target_score(
     value: f64,
-    [mean, deviation]: [f64; 2],
+    scores: &TargetScores,
     path: &Path,
     row: impl FnOnce() -> String,
 ) -> Result<f32, DataError> {
-    standardise_target(value, mean, deviation).ok_or_else(|| DataError::FarTarget {
-        path: path.to_owned(),
-        row: row(),
-        value,
+    scores.score(value).ok_or_else(|| {
+        let (path, row) = (path.to_owned(), row());
+        match scores.scale {
+            TargetScale::Log if value <= 0.0 => DataError::NoLogarithm { path, row, value },
+            TargetScale::Log | TargetScale::Linear => DataError::FarTarget { path, row, value },
+        }
     })
 }
 
@@ -306,11 +311,11 @@ impl Moments {
     }
 }
 
-/// A regression's target, by the moments of the training split.
-pub(crate) fn regression(moments: &Moments) -> TargetKind {
+/// A regression's target, by the moments of the training split on its scale.
+pub(crate) fn regression(moments: &Moments, scale: TargetScale) -> TargetKind {
     // Other splits may deviate where the training split does not.
     let deviation = if moments.deviation() > 0.0 { moments.deviation() } else { 1.0 };
-    TargetKind::Regression { mean: moments.mean(), deviation }
+    TargetKind::Regression(TargetScores { mean: moments.mean(), deviation, scale })
 }
 
 /// Whether values recur, as classes do: there are at most half as many as rows.
@@ -334,7 +339,12 @@ pub(crate) fn target_note(
     asked: Option<Task>,
     may_be_classes: bool,
 ) -> String {
-    let note = format!("target `{}`: {}", preprocessing.target.name, preprocessing.task());
+    let Target { name, kind, .. } = &preprocessing.target;
+    let scale = match kind {
+        TargetKind::Regression(scores) if !scores.scale.is_linear() => ", of its logarithm",
+        _ => "",
+    };
+    let note = format!("target `{name}`: {}{scale}", preprocessing.task());
     match preprocessing.target.classes() {
         [] if asked.is_none() && may_be_classes => format!(
             "{note}; if its numbers are classes, `--set data.task=multiclass` tells them apart"
@@ -404,15 +414,18 @@ mod tests {
     /// Other splits may deviate where the training split does not.
     #[test]
     fn values_that_are_all_the_same_are_standardised_by_1() {
-        let kind = regression(&Moments::of([5.0; 3]));
-        assert_eq!(kind, TargetKind::Regression { mean: 5.0, deviation: 1.0 });
+        let scale = TargetScale::Linear;
+        let kind = regression(&Moments::of([5.0; 3]), scale);
+        let expected = TargetScores { mean: 5.0, deviation: 1.0, scale };
+        assert_eq!(kind, TargetKind::Regression(expected));
     }
 
     #[test]
     fn a_fingerprint_is_of_all_splits_and_of_what_was_learnt() {
         let table = |target| Table::new(vec![0.5], Targets::Values(vec![target]), 0).unwrap();
         let fingerprint = |[train, validation, test]: [f32; 3], mean: f64| {
-            let kind = TargetKind::Regression { mean, deviation: 1.0 };
+            let scale = TargetScale::Linear;
+            let kind = TargetKind::Regression(TargetScores { mean, deviation: 1.0, scale });
             TableSplits {
                 train: table(train),
                 validation: Some(table(validation)),

@@ -4,7 +4,7 @@ mod common;
 
 use common::shared_data;
 use data::{
-    ColumnKind, Table, TableSplits, TargetKind, Targets, Task,
+    ColumnKind, Table, TableSplits, TargetKind, TargetScores, Targets, Task,
     csv_table::{ColumnOverride, CsvOptions, TargetColumn, read_csv, read_rows},
 };
 
@@ -162,7 +162,7 @@ fn california_housing_is_a_regression() {
         return;
     };
     assert_eq!((splits.train.rows(), splits.preprocessing.width()), (20_640, 13));
-    let TargetKind::Regression { mean, .. } = splits.preprocessing.target.kind else {
+    let TargetKind::Regression(TargetScores { mean, .. }) = splits.preprocessing.target.kind else {
         panic!("{:?}", splits.preprocessing.target)
     };
     assert!((mean - 206_855.816_909).abs() < 1e-3, "{mean}");

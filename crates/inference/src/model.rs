@@ -40,7 +40,7 @@ pub const MODEL: &str = "model.safetensors";
 const FORMAT_KEY: &str = "format";
 /// The newest version that is read, and the one that is written; to be raised where a program that does
 /// not know of a change would predict otherwise.
-const FORMAT: u64 = 1;
+const FORMAT: u64 = 2;
 
 /// What errors call a model that is not read from a file.
 const IN_MEMORY: &str = "model in memory";
@@ -161,8 +161,8 @@ impl<B: Backend> Model<B> {
     /// `unknown`; a character's its place in `characters`; and `bytes` are their own ids.
     ///
     /// In a table, a cell, without the blanks around it, is missing if it is empty, or one of
-    /// `always_missing` or of `missing`. A number is read without its `number_format`, such as a currency sign, and
-    /// with a decimal comma if `decimal_comma` says so; it becomes (number - `mean`) / `deviation`, clamped
+    /// `always_missing` or of `missing`. A number is read without its `number_format`, such as a currency
+    /// sign, and with a decimal comma if `decimal_comma` says so; it becomes (number - `mean`) / `deviation`, clamped
     /// between -`largest` and `largest`, or 0 if it is missing. A missing category counts as `fill`. A
     /// category that is a number has its shortest form: `1` for `01` and `1.0`. With the encoding `one_hot`
     /// it becomes a feature for each of `categories`, 1 for its own, and with `index` its place there plus

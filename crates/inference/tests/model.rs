@@ -202,7 +202,7 @@ fn a_weight_beyond_f16_is_in_no_onnx_file_of_f16() {
 /// What this version does not know of might change what is predicted.
 #[test]
 fn a_file_of_a_newer_version_is_refused() {
-    for format in [json!(2), json!("2")] {
+    for format in [json!(3), json!("2")] {
         let error = read(table(), "/format", format).unwrap_err();
         assert!(matches!(error, InferenceError::Newer { .. }), "{error}");
         assert!(error.help().is_some());

@@ -178,14 +178,6 @@ pub fn standardise(number: Option<f64>, mean: f64, deviation: f64) -> f32 {
     }
 }
 
-/// The standard score of a regression's target; `None` if an f32 cannot hold it.
-///
-/// It is not clamped: metrics against it would be wrong.
-pub fn standardise_target(value: f64, mean: f64, deviation: f64) -> Option<f32> {
-    let score = ((value - mean) / deviation) as f32;
-    score.is_finite().then_some(score)
-}
-
 impl CategoryEncoding {
     /// Appends the features of the category at `place` of `count`.
     pub fn encode(self, place: Option<usize>, count: usize, out: &mut Vec<f32>) {

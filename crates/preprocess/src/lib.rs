@@ -23,6 +23,7 @@ pub mod words;
 // What is saved.
 mod image;
 mod table;
+mod target_scores;
 mod vocabulary;
 
 // From one to the other, and back.
@@ -35,12 +36,13 @@ pub mod count;
 pub use crate::{
     cell::{ALWAYS_MISSING, CellError},
     decoder::Decoder,
-    encoding::{FAR, LARGEST_SCORE, Odd, standardise, standardise_target},
+    encoding::{FAR, LARGEST_SCORE, Odd, standardise},
     image::{IMAGENET_DEVIATION, IMAGENET_MEAN, ImagePreprocessing, ImageShape, Resize},
     number_format::NumberFormat,
     table::{
         CategoryEncoding, Column, ColumnKind, TablePreprocessing, Target, TargetKind, Task,
         TextFeatures,
     },
+    target_scores::{TargetScale, TargetScores},
     vocabulary::{TokenKind, Vocabulary, VocabularyError},
 };

@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_with_formatted_numbers_are_told_from_text() {
+    fn formatted_numbers_are_told_from_text() {
         let formatted = [
             "1,3",
             "0,1257",
@@ -264,7 +264,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_number_with_formatted_numbers_has_the_value_of_the_plain_one(
+        fn a_formatted_number_has_the_value_of_the_plain_one(
             number in prop_oneof![-1e12..1e12f64, (-99999i32..99999).prop_map(f64::from)],
             sign in prop::sample::select(SIGNS.to_vec()),
             before: bool,

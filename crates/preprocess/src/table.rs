@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{number_format::NumberFormat, vocabulary::Vocabulary};
+use super::{number_format::NumberFormat, target_scores::TargetScores, vocabulary::Vocabulary};
 
 /// What the network predicts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -57,7 +57,13 @@ pub struct Column {
     #[serde(flatten)]
     pub kind: ColumnKind,
     /// What its numbers may have besides digits, if anything.
-    #[serde(default, rename = "number_format", skip_serializing_if = "Option::is_none")]
+    // Models of format 1 call it `dress`.
+    #[serde(
+        default,
+        rename = "number_format",
+        alias = "dress",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub format: Option<NumberFormat>,
 }
 
@@ -150,7 +156,13 @@ pub struct Target {
     #[serde(flatten)]
     pub kind: TargetKind,
     /// What its numbers may have besides digits, if anything; they are predicted without.
-    #[serde(default, rename = "number_format", skip_serializing_if = "Option::is_none")]
+    // Models of format 1 call it `dress`.
+    #[serde(
+        default,
+        rename = "number_format",
+        alias = "dress",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub format: Option<NumberFormat>,
 }
 
@@ -169,12 +181,7 @@ pub enum TargetKind {
         classes: Vec<String>,
     },
     /// A number, which the network gives standardised.
-    Regression {
-        /// Mean of the training split.
-        mean: f64,
-        /// Its standard deviation (of the population), or 1 where all values are equal.
-        deviation: f64,
-    },
+    Regression(TargetScores),
 }
 
 impl TablePreprocessing {
@@ -213,7 +220,7 @@ impl TablePreprocessing {
         match self.target.kind {
             TargetKind::Binary { .. } => Task::Binary,
             TargetKind::Multiclass { .. } => Task::Multiclass,
-            TargetKind::Regression { .. } => Task::Regression,
+            TargetKind::Regression(_) => Task::Regression,
         }
     }
 
@@ -339,7 +346,7 @@ impl TargetKind {
         match self {
             Self::Binary { classes } => classes,
             Self::Multiclass { classes } => classes,
-            Self::Regression { .. } => &[],
+            Self::Regression(_) => &[],
         }
     }
 }
@@ -351,13 +358,10 @@ impl Target {
     }
 
     /// A regression's output in the user's unit; a class's logit as it is.
-    ///
-    /// An f32 has too few digits for values that lie close together and far from 0.
     pub fn restore(&self, output: f32) -> f64 {
-        let output = f64::from(output);
-        match self.kind {
-            TargetKind::Regression { mean, deviation } => output * deviation + mean,
-            TargetKind::Binary { .. } | TargetKind::Multiclass { .. } => output,
+        match &self.kind {
+            TargetKind::Regression(scores) => scores.value(output),
+            TargetKind::Binary { .. } | TargetKind::Multiclass { .. } => output.into(),
         }
     }
 }
@@ -365,7 +369,7 @@ impl Target {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::encoding::standardise_target;
+    use crate::TargetScale;
 
     pub(crate) fn example() -> TablePreprocessing {
         let column = |name: &str, kind| Column { name: name.into(), kind, format: None };
@@ -407,7 +411,8 @@ pub(super) mod tests {
     #[test]
     fn json_keeps_every_bit() {
         let mut example = example();
-        example.target.kind = TargetKind::Regression { mean: 0.1 + 0.2, deviation: 1.0 / 3.0 };
+        let (mean, deviation, scale) = (0.1 + 0.2, 1.0 / 3.0, TargetScale::Log);
+        example.target.kind = TargetKind::Regression(TargetScores { mean, deviation, scale });
         let json = serde_json::to_string(&example).unwrap();
         assert!(json.contains(r#"{"name":"age","kind":"numeric","mean":30.0"#), "{json}");
         assert!(json.contains(r#""task":"regression""#), "{json}");
@@ -423,29 +428,14 @@ pub(super) mod tests {
         example.target.format = Some(NumberFormat::default());
         let json = serde_json::to_string(&example).unwrap();
         assert!(json.contains(r#""deviation":10.0,"number_format":{"sign":"$"}}"#), "{json}");
-        assert_eq!(serde_json::from_str::<TablePreprocessing>(&json).unwrap(), example);
+        let read = |json: &str| serde_json::from_str::<TablePreprocessing>(json).unwrap();
+        assert_eq!(read(&json), example);
+        assert_eq!(read(&json.replace("number_format", "dress")), example, "of format 1");
 
         let mut out = vec![];
         example.encode(&["$40", "", "male", "5"], &mut out).unwrap();
         assert_eq!(out[0], 1.0);
         let error = example.encode(&["40", "", "male", "$5"], &mut out).unwrap_err();
         assert_eq!(error.to_string(), "column `constant`: `$5` is not a number");
-    }
-
-    #[test]
-    fn a_regression_comes_back_in_its_unit() {
-        let kind = TargetKind::Regression { mean: 200_000.0, deviation: 50_000.0 };
-        let target = Target { name: "price".into(), index: 0, kind, format: None };
-        let score = standardise_target(275_000.0, 200_000.0, 50_000.0).unwrap();
-        assert_eq!((score, target.restore(score)), (1.5, 275_000.0));
-        assert_eq!(standardise_target(1e30, 0.0, 0.1), Some(1e31));
-        assert_eq!(standardise_target(1e30, 0.0, 1e-10), None);
-
-        let kind = TargetKind::Regression { mean: 1_700_000_000.0, deviation: 100.0 };
-        let target = Target { name: "second".into(), index: 0, kind, format: None };
-        assert_eq!(
-            [0.25, -0.5].map(|score| target.restore(score)),
-            [1.700_000_025e9, 1.699_999_95e9]
-        );
     }
 }

@@ -60,7 +60,7 @@ pub struct Model {
     /// Units of an LSTM layer that reads a column of texts; without it, the mean of its words is taken.
     #[serde(default, with = "config::or_empty")]
     pub text_hidden: Option<usize>,
-    /// The share of each hidden layer's output that is dropped while training.
+    /// The share of each hidden layer's output, and of what is read of texts, that is dropped while training.
     pub dropout: f64,
 }
 
@@ -68,11 +68,11 @@ impl Check for Model {
     fn check(&self, checker: &mut Checker<'_>) {
         let widths = self.hidden.as_deref().unwrap_or_default();
         config::check_widths("model.hidden", widths, checker);
-        checker.require("model.embedding", self.embedding != Some(0), "at least 1");
+        config::check_widths("model.embedding", self.embedding.as_slice(), checker);
         config::check_widths("model.text_embedding", &[self.text_embedding], checker);
         let units = self.text_hidden.as_slice();
         config::check_widths("model.text_hidden", units, checker);
-        check_dropout(self.dropout, self.hidden.as_deref(), checker);
+        check_dropout(self.dropout, None, checker); // texts may be read too
     }
 }
 
@@ -95,7 +95,7 @@ fn train<B: AutodiffBackend>(
     let mut notes = notes_on_rows(&given, &splits);
     let TableSplits { train, validation, test, preprocessing, skipped, .. } = splits;
     let (labels, classes) = (train.targets.labels(), preprocessing.target.classes());
-    refuse_classes_of_values(&config, &preprocessing)?;
+    refuse_settings_of_other_targets(&config, &preprocessing)?;
     notes.extend(notes_on_settings(&config, &preprocessing, &train, validation.is_some()));
     let class_weights = ClassWeights::new(config.data.class_weights, labels, classes.len(), device);
     let batching = begun.shared(config.training.batching(config.data.order.unwrap_or_default()));
@@ -176,6 +176,12 @@ fn notes_on_settings(
     let without_effect = config.model.embedding.is_some() && rows.indexed().is_empty();
     let note = without_effect
         .then(|| "`model.embedding` has no effect: no column is categorical".to_owned());
+    let drops_nothing = config.model.dropout > 0.0
+        && rows.texts().is_empty()
+        && config.model.hidden.as_ref().is_some_and(Vec::is_empty);
+    let dropout = drops_nothing.then(|| {
+        "`model.dropout` has no effect: there is neither a hidden layer nor a text".to_owned()
+    });
     let config::Training { epochs, max_steps, patience, .. } = config.training;
     let runs_on = max_steps.is_none() && patience.is_none() && validates && epochs > MANY_EPOCHS;
     let long = match (rows.texts().is_empty(), train.rows().saturating_mul(epochs)) {
@@ -192,11 +198,14 @@ fn notes_on_settings(
     });
     let (labels, classes) = (train.targets.labels(), rows.target.classes());
     let chooses = config.chooses_by(validates);
-    note.into_iter().chain(long).chain(config.data.class_weights.note(labels, classes, chooses))
+    note.into_iter()
+        .chain(dropout)
+        .chain(long)
+        .chain(config.data.class_weights.note(labels, classes, chooses))
 }
 
-/// Refuses settings that are for classes where the target is a value.
-fn refuse_classes_of_values(
+/// Refuses settings that are for classes where the target is a value, and the reverse.
+fn refuse_settings_of_other_targets(
     config: &Config<TableData, Model>,
     rows: &TablePreprocessing,
 ) -> Result<(), Failure> {
@@ -207,14 +216,24 @@ fn refuse_classes_of_values(
         (monitors(Monitored::MacroF1), "training.monitor = \"macro_f1\""),
     ];
     let set = for_classes.into_iter().find(|&(is_set, _)| is_set);
-    match set.filter(|_| rows.target.classes().is_empty()) {
-        None => Ok(()),
-        Some((_, setting)) => Err(Failure::new(
-            ExitCode::Usage,
-            format!("`{setting}` is for classes, and `{}` is a value", rows.target.name),
-            "leave it out, or set `data.task=multiclass` if the values are classes",
-        )),
+    let name = &rows.target.name;
+    if rows.target.classes().is_empty() {
+        return set.map_or(Ok(()), |(_, setting)| {
+            Err(Failure::new(
+                ExitCode::Usage,
+                format!("`{setting}` is for classes, and `{name}` is a value"),
+                "leave it out, or set `data.task=multiclass` if the values are classes",
+            ))
+        });
     }
+    if config.data.target_scale.is_linear() {
+        return Ok(());
+    }
+    Err(Failure::new(
+        ExitCode::Usage,
+        format!("`data.target_scale = \"log\"` is for a value, and `{name}` has classes"),
+        "leave it out, or set `data.task=regression` if these are quantities",
+    ))
 }
 
 /// The network for rows of this form.
@@ -245,7 +264,7 @@ fn plan(config: Config<TableData, Model>) -> Result<Plan, Failure> {
     let config = with_choices_made(config);
     let splits = read(&config)?;
     refuse_shared(&splits.shared)?;
-    refuse_classes_of_values(&config, &splits.preprocessing)?;
+    refuse_settings_of_other_targets(&config, &splits.preprocessing)?;
     let mut notes = notes_on_rows(&given, &splits);
     let validates = splits.validation.is_some();
     notes.extend(notes_on_settings(&config, &splits.preprocessing, &splits.train, validates));

@@ -92,7 +92,7 @@ impl Recipe {
             start.refuse_changed_settings(self, &config)?;
         }
         let given = Resolved::of(&config)?;
-        let pictures = Residency::deserialize(&given.settings["data"]["residency"]).ok();
+        let pictures = residency(&given.settings);
         let (begun, device) = start.begin(self, given)?;
         let training = &config.training;
         training.apply(&device)?;
@@ -104,6 +104,11 @@ impl Recipe {
     pub fn settings(&self) -> BTreeMap<String, Value> {
         leaves(&toml::from_str(self.toml).expect("every recipe is TOML"))
     }
+}
+
+/// Where pictures lie by these settings; none of a recipe that reads something else.
+fn residency(settings: &Value) -> Option<Residency> {
+    Residency::deserialize(settings.pointer("/data/residency")?).ok()
 }
 
 /// All recipes.
@@ -168,6 +173,21 @@ mod tests {
         assert_eq!(task("mlp"), "tabular classification or regression");
         assert_eq!(task("resnet"), "image classification");
         assert_eq!(task("lstm"), "text generation");
+    }
+
+    #[test]
+    fn advice_on_memory_knows_what_each_recipe_reads_and_divides() {
+        for recipe in RECIPES {
+            let settings = toml::from_str(recipe.toml).unwrap();
+            let reads_pictures = recipe.input == InputKind::Images;
+            assert_eq!(residency(&settings).is_some(), reads_pictures, "{}", recipe.name);
+            let divides = match recipe.name {
+                "vgg" => Divides::Features,
+                "lstm-char" => Divides::Nothing,
+                _ => Divides::Batches,
+            };
+            assert_eq!(recipe.divides, divides, "{}", recipe.name);
+        }
     }
 
     #[test]

@@ -36,7 +36,7 @@ vocabulary = description["preprocessing"]["characters"]
 
 
 def held_out_rows(ids):
-    """The rows by which the least of a text stays out, as `text_evaluation.rs` chooses them."""
+    """The rows by which the least of a text stays out, as `measure/texts.rs` chooses them."""
     windows = lambda rows: rows * ((len(ids) - 1) // rows // LENGTH)
     return max(range(ROWS // 2, ROWS + 1), key=lambda rows: (windows(rows), rows))
 

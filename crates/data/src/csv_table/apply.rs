@@ -422,12 +422,12 @@ impl<'a> TargetReader<'a> {
     fn push(&mut self, path: &Path, line: u64, text: &str) -> Result<(), DataError> {
         let wrong = |reason| CsvError::cell(path, line, None, reason);
         let name = &self.target.name;
-        let is_there = match self.target.kind {
-            TargetKind::Regression { mean, deviation } => {
+        let is_there = match &self.target.kind {
+            TargetKind::Regression(scores) => {
                 let value = cell::number(name, text, self.target.format).map_err(wrong)?;
                 if let Some(value) = value {
                     let row = || format!("line {line}");
-                    self.values.push(target_score(value, [mean, deviation], path, row)?);
+                    self.values.push(target_score(value, scores, path, row)?);
                 }
                 value.is_some()
             }
@@ -457,7 +457,7 @@ impl<'a> TargetReader<'a> {
             return Err(CsvError::MissingTarget { path, line, target, rows }.into());
         }
         Ok(match self.target.kind {
-            TargetKind::Regression { .. } => Targets::Values(self.values),
+            TargetKind::Regression(_) => Targets::Values(self.values),
             TargetKind::Binary { .. } | TargetKind::Multiclass { .. } => {
                 Targets::Classes(self.labels)
             }

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     Column, ColumnKind, DataError, Moments, NumberFormat, Origins, Table, TablePreprocessing,
-    Target, TargetKind, Targets,
+    Target, TargetKind, TargetScale, Targets,
     table::{
         self, matrix, target_score,
         text_columns::{self, EMPTY},
@@ -39,7 +39,12 @@ pub(super) fn fit(
         let point = point.filter(|_| is_read);
         Column { name: column.name.clone(), kind, format: format(&column.common_format, point) }
     });
-    let regression = || table::regression(&moments(&records.target, rows));
+    let regression = || {
+        table::regression(
+            &target_moments(&records.target, rows, options.target_scale),
+            options.target_scale,
+        )
+    };
     let kind = schema.target.kind.clone().unwrap_or_else(regression);
     let format = format(&schema.target.common_format, schema.notations.point(target));
     TablePreprocessing {
@@ -92,6 +97,12 @@ fn moments(cells: &Cells, rows: &[usize]) -> Moments {
     Moments::of(rows.iter().map(|&row| numbers[row]).filter(|number| !number.is_nan()))
 }
 
+/// The same on another scale, of the numbers that are on it.
+fn target_moments(cells: &Cells, rows: &[usize], scale: TargetScale) -> Moments {
+    let Cells::Numbers(numbers) = cells else { return Moments::default() };
+    Moments::of(rows.iter().map(|&row| scale.of(numbers[row])).filter(|number| number.is_finite()))
+}
+
 /// Encodes rows of the training file, as [`TablePreprocessing::encode`] would their text.
 pub(super) fn encode(
     records: &Records,
@@ -125,10 +136,10 @@ fn encode_targets(
     path: &Path,
 ) -> Result<Targets, DataError> {
     match (kind, &records.target) {
-        (&TargetKind::Regression { mean, deviation }, Cells::Numbers(numbers)) => {
+        (TargetKind::Regression(scores), Cells::Numbers(numbers)) => {
             let score = |&row: &usize| {
                 let line = || format!("line {}", records.lines[row]);
-                target_score(numbers[row], [mean, deviation], path, line)
+                target_score(numbers[row], scores, path, line)
             };
             rows.iter().map(score).collect::<Result<_, _>>().map(Targets::Values)
         }

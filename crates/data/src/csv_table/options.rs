@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, fmt, path::PathBuf};
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 
-use crate::{CategoryEncoding, Fractions, HoldOut, Task, TextColumns};
+use crate::{CategoryEncoding, Fractions, HoldOut, TargetScale, Task, TextColumns};
 
 /// What the user says about a CSV file; what is left out is inferred from the rows.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,6 +15,8 @@ pub struct CsvOptions {
     pub target: TargetColumn,
     /// The kind of prediction.
     pub task: Option<Task>,
+    /// Whether the logarithm of a value is learnt.
+    pub target_scale: TargetScale,
     /// Columns whose kind is not inferred, by name; those of a file without a header are
     /// called `column_0`, `column_1`, and so on.
     pub columns: BTreeMap<String, ColumnOverride>,
@@ -49,6 +51,7 @@ impl CsvOptions {
             path: path.into(),
             target,
             task: None,
+            target_scale: TargetScale::default(),
             columns: BTreeMap::new(),
             categories: CategoryEncoding::OneHot,
             texts: TextColumns::default(),

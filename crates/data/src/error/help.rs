@@ -60,6 +60,9 @@ impl DataError {
             ),
             Self::NotBinary { .. } => "set `data.task` to \"multiclass\" or leave it out".into(),
             Self::FarTarget { .. } => "correct the target, or train on rows like this one".into(),
+            Self::NoLogarithm { .. } => {
+                "correct the target, or leave out `data.target_scale=log`, which is for positive values".into()
+            }
             Self::OneSampleEach => "add samples, or hold none out: `data.validation=0`, and likewise `data.test`".into(),
             Self::NotFinite { .. } => "leave such rows out, or put a number in its place".into(),
             Self::OneGroup => {

@@ -18,7 +18,7 @@ use self::array::Array;
 pub use self::error::NpyError;
 use crate::{
     Column, ColumnKind, DataError, Fractions, HoldOut, Origins, Shared, Table, TablePreprocessing,
-    TableSplits, TargetKind, Targets, Task,
+    TableSplits, TargetKind, TargetScale, Targets, Task,
     count::grouped,
     files::Folder,
     shared, split,
@@ -224,7 +224,8 @@ fn learn(samples: &Samples, rows: &[usize], kind: Option<TargetKind>) -> TablePr
     let moments = samples.features.moments(rows);
     let moments = moments.iter().map(|column| (column.mean(), column.deviation()));
     let target = || samples.targets.moments(rows).pop().unwrap_or_default();
-    TablePreprocessing::of_numbers(moments, TARGET, kind.unwrap_or_else(|| regression(&target())))
+    let regression = || regression(&target(), TargetScale::Linear);
+    TablePreprocessing::of_numbers(moments, TARGET, kind.unwrap_or_else(regression))
 }
 
 /// The mean and deviation of each column that was learnt; those of `array` must be as many.
@@ -316,14 +317,14 @@ impl Samples {
         preprocessing: &TablePreprocessing,
     ) -> Result<Table, DataError> {
         let features = encode_features(&self.features, rows, preprocessing)?;
-        let targets = match preprocessing.target.kind {
-            TargetKind::Regression { mean, deviation } => {
+        let targets = match &preprocessing.target.kind {
+            TargetKind::Regression(scores) => {
                 let score = |&row: &usize| {
                     let mut value = [0.0];
                     self.targets.read_row(row, &mut value);
                     let [value] = value;
                     let row = || format!("row {row}");
-                    target_score(value, [mean, deviation], &self.targets.path, row)
+                    target_score(value, scores, &self.targets.path, row)
                 };
                 Targets::Values(rows.iter().map(score).collect::<Result<_, _>>()?)
             }

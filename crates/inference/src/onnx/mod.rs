@@ -93,10 +93,8 @@ fn build(graph: &mut Graph, description: &Description) -> Result<(), InferenceEr
             let table = description.table()?;
             let features = rows::without_constants(graph, table, &features);
             let outputs = networks::mlp(graph, config, &features);
-            match table.target.kind {
-                TargetKind::Regression { mean, deviation } => {
-                    rows::give_value(graph, &outputs, mean, deviation);
-                }
+            match &table.target.kind {
+                TargetKind::Regression(scores) => rows::give_value(graph, &outputs, scores),
                 TargetKind::Binary { .. } | TargetKind::Multiclass { .. } => {
                     give_logits(graph, &outputs, config.outputs);
                 }

@@ -1,6 +1,9 @@
 //! What a graph for rows of a table has around its network, and its file's description of the columns.
 
-use preprocess::{ALWAYS_MISSING, Column, ColumnKind, LARGEST_SCORE, TablePreprocessing};
+use preprocess::{
+    ALWAYS_MISSING, Column, ColumnKind, LARGEST_SCORE, TablePreprocessing, TargetScale,
+    TargetScores,
+};
 use serde_json::{Value as Json, json};
 use store::StoredTensor;
 
@@ -36,12 +39,16 @@ pub(super) fn without_constants(
 /// too few digits for values that are close together and far from 0.
 ///
 /// - `output`: `[batch, 1]`
-pub(super) fn give_value(graph: &mut Graph, output: &Value, mean: f64, deviation: f64) {
+pub(super) fn give_value(graph: &mut Graph, output: &Value, scores: &TargetScores) {
     let output = graph.cast(output, ElementType::F64);
-    let deviation = graph.number("target_deviation", deviation);
-    let mean = graph.number("target_mean", mean);
+    let deviation = graph.number("target_deviation", scores.deviation);
+    let mean = graph.number("target_mean", scores.mean);
     let value = graph.node("Mul", &[&output, &deviation], Vec::new());
     let value = graph.node("Add", &[&value, &mean], Vec::new());
+    let value = match scores.scale {
+        TargetScale::Linear => value,
+        TargetScale::Log => graph.node("Exp", &[&value], Vec::new()),
+    };
     graph.output(&value, VALUE, ElementType::F64, &[Size::Named("batch"), Size::Fixed(1)]);
 }
 

@@ -15,7 +15,7 @@ use models::{
 };
 use preprocess::{
     CategoryEncoding, Column, ColumnKind, ImagePreprocessing, ImageShape, Resize,
-    TablePreprocessing, Target, TargetKind, Vocabulary,
+    TablePreprocessing, Target, TargetKind, TargetScale, TargetScores, Vocabulary,
 };
 use store::StoredTensor;
 
@@ -45,7 +45,8 @@ pub(crate) fn all() -> Vec<Case> {
         mlp("mlp-embeddings", vec![6], vec![embedding(0, 3, 2), embedding(2, 4, 1)]),
         mlp("mlp-embedding-last", vec![6], vec![embedding(3, 2, 3)]),
         texts("mlp-texts"),
-        regression("mlp-regression"),
+        regression("mlp-regression", TargetScale::Linear),
+        regression("mlp-logarithms", TargetScale::Log),
         binary("mlp-binary"),
         image("cnn", cnn(1, 28), [1, 28, 28]),
         image("cnn-odd", cnn(3, 21), [3, 21, 21]),
@@ -137,13 +138,17 @@ fn texts(name: &'static str) -> Case {
 }
 
 /// A regression on features of which the second was the same in all rows.
-fn regression(name: &'static str) -> Case {
+fn regression(name: &'static str, scale: TargetScale) -> Case {
     let mut case = mlp(name, vec![6], Vec::new());
     let Description { architecture, preprocessing, classes, .. } = &mut case.description;
     if let (Architecture::Mlp(config), Preprocessing::Table(table)) = (architecture, preprocessing)
     {
         config.outputs = 1;
-        table.target.kind = TargetKind::Regression { mean: 30.0, deviation: 7.0 };
+        let [mean, deviation] = match scale {
+            TargetScale::Linear => [30.0, 7.0],
+            TargetScale::Log => [3.0, 0.7],
+        };
+        table.target.kind = TargetKind::Regression(TargetScores { mean, deviation, scale });
         table.columns[CONSTANT].kind = ColumnKind::Numeric { mean: 5.0, deviation: 0.0 };
     }
     classes.clear();

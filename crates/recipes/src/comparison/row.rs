@@ -98,8 +98,8 @@ fn differ(hash: &Option<String>, other: &Option<String>) -> bool {
 }
 
 impl Row {
-    /// What was to be learnt: what from, the recipe where others that read this have other losses, and the
-    /// settings that say what of.
+    /// What was to be learnt: from what kind of input, by which recipe where recipes that read the same have
+    /// other losses, and the settings that say what of.
     fn task(&self) -> (Option<InputKind>, Option<&str>, [Option<&Value>; TASK.len()]) {
         let input = registry::find(&self.recipe).ok().map(|found| found.input);
         // Losses of texts are those of words, or of characters.

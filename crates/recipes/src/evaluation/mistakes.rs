@@ -101,9 +101,12 @@ pub(super) fn short(value: f64, mean: f64, deviation: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use data::{CategoryEncoding, Column, Target, TargetKind};
+    use data::{CategoryEncoding, Column, Target, TargetKind, TargetScale, TargetScores};
 
     use super::*;
+
+    const UNIT: TargetScores =
+        TargetScores { mean: 0.0, deviation: 1.0, scale: TargetScale::Linear };
 
     #[test]
     fn small_numbers_are_told_from_0() {
@@ -137,7 +140,7 @@ mod tests {
                 target: Target {
                     name: "y".into(),
                     index: columns,
-                    kind: TargetKind::Regression { mean: 0.0, deviation: 1.0 },
+                    kind: TargetKind::Regression(UNIT),
                     format: None,
                 },
             };
@@ -183,7 +186,7 @@ mod tests {
             target: Target {
                 name: "paid".into(),
                 index: 3,
-                kind: TargetKind::Regression { mean: 0.0, deviation: 1.0 },
+                kind: TargetKind::Regression(UNIT),
                 format: None,
             },
         };

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use backend::{Selected, device::Device};
 use data::{
-    Origins, Shared, Table, TablePreprocessing, Target, TargetKind,
+    Origins, Shared, Table, TablePreprocessing, Target, TargetKind, TargetScale, TargetScores,
     csv_table::{OnMissingTarget, is_csv, read_table},
     note_on_rows_in_both,
     npy::{is_npy, read_npy_table},
@@ -24,7 +24,7 @@ use crate::{
     config::{Config, Source, TableData},
     measure::tables::TableEvaluation,
     mlp,
-    numbers::shortest,
+    numbers::{shortest, significant},
 };
 
 /// The most rows whose values are kept to be drawn.
@@ -100,10 +100,8 @@ pub(super) fn predict_each(
         Origins::Places if is_whole => format!("{path}[{row}]"),
         Origins::Places => measured.place(row),
     };
-    let truth = |row: usize| match target.kind {
-        TargetKind::Regression { mean, deviation } => {
-            true_value(table.targets.values()[row], mean, deviation)
-        }
+    let truth = |row: usize| match &target.kind {
+        TargetKind::Regression(scores) => true_value(table.targets.values()[row], scores),
         _ => target.classes()[table.targets.labels()[row] as usize].clone(),
     };
     let width = evaluated.model.description().table()?.width().max(1);
@@ -126,19 +124,22 @@ fn origin(origins: &Origins, row: usize) -> Option<(&'static str, String)> {
     }
 }
 
+/// Those that an f32 keeps of most values whose logarithms it holds.
+const DIGITS_OF_LOGARITHM: usize = 5;
+
 /// More are in no number.
 const MOST_DECIMALS: f64 = 330.0;
 
 /// A value from its score, in the digits that the score, an f32, has kept of it.
-fn true_value(score: f32, mean: f64, deviation: f64) -> String {
-    let from_mean = f64::from(score) * deviation;
-    let error = from_mean.abs() * f64::from(f32::EPSILON);
+fn true_value(score: f32, scores: &TargetScores) -> String {
+    let value = scores.value(score);
+    let error = (f64::from(score) * scores.deviation).abs() * f64::from(f32::EPSILON);
+    let error = if scores.scale.is_linear() { error } else { error * value };
     let decimals = match error > 0.0 {
         true => (-error.log10().ceil()).clamp(0.0, MOST_DECIMALS) as usize,
         false => MOST_DECIMALS as usize,
     };
-    let rounded = format!("{:.decimals$}", from_mean + mean);
-    let value = rounded.parse().unwrap_or(from_mean + mean);
+    let value = format!("{value:.decimals$}").parse().unwrap_or(value);
     if value == 0.0 { "0".to_owned() } else { shortest(value) }
 }
 
@@ -231,14 +232,18 @@ fn furthest_off(
     values: &[(f64, f64)],
     row: impl Fn(usize) -> Sample,
 ) -> Vec<Mistake> {
-    let TargetKind::Regression { mean, deviation } = target.kind else { return Vec::new() };
+    let TargetKind::Regression(scores) = &target.kind else { return Vec::new() };
+    let short = |value| match scores.scale {
+        TargetScale::Linear => short(value, scores.mean, scores.deviation),
+        TargetScale::Log => significant(value, DIGITS_OF_LOGARITHM),
+    };
     let distance = |index: usize| (values[index].0 - values[index].1).abs();
     let mut rows: Vec<usize> = (0..values.len()).collect();
     rows.sort_by(|&a, &b| distance(b).total_cmp(&distance(a)));
     rows.truncate(MOST);
     let mistake = |index: usize| Mistake {
-        truth: short(values[index].0, mean, deviation),
-        prediction: short(values[index].1, mean, deviation),
+        truth: short(values[index].0),
+        prediction: short(values[index].1),
         probability: None,
         sample: row(index),
     };
@@ -259,9 +264,14 @@ mod tests {
             (1e9, 2.0, [1e9, 999_999_998.5, 1_000_000_001.25, 1e9 + 3.0]),
         ] {
             for value in values {
-                let score = ((value - mean) / deviation) as f32;
-                assert_eq!(true_value(score, mean, deviation), shortest(value), "{mean}");
+                let scores = TargetScores { mean, deviation, scale: TargetScale::Linear };
+                let score = scores.score(value).unwrap();
+                assert_eq!(true_value(score, &scores), shortest(value), "{mean}");
             }
+        }
+        let scores = TargetScores { mean: 3.0, deviation: 1.2, scale: TargetScale::Log };
+        for value in [20.09, 0.5, 1234.5, 1e-3, 7.0] {
+            assert_eq!(true_value(scores.score(value).unwrap(), &scores), shortest(value));
         }
     }
 }

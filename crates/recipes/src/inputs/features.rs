@@ -206,6 +206,8 @@ pub(crate) struct FrozenSplits<'a, B: AutodiffBackend> {
 }
 
 impl<'a, B: AutodiffBackend> FrozenSplits<'a, B> {
+    /// Opens all splits, and computes the features that are kept; to be called by all processes.
+    ///
     /// - `keeps`: whether the features to train on, and those that are held out, are computed once and kept on
     ///   the device
     pub(crate) fn open<Model>(

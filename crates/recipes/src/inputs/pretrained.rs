@@ -124,13 +124,17 @@ fn of_other_channels(origin: &Path, channels: usize, takes: usize) -> Failure {
 
 /// What the user should know where the weights were trained on pictures of another size.
 fn note_on_size(trained_on: Option<&ImagePreprocessing>, size: usize) -> Option<String> {
-    let [side, _] = trained_on?.size;
-    (side != size).then(|| {
-        format!(
-            "the weights were trained on pictures of {side}x{side}, and these are {size}x{size}; \
-             `--set data.size={side}` makes them alike"
-        )
-    })
+    let [height, width] = trained_on?.size;
+    let told = format!(
+        "the weights were trained on pictures of {height}x{width}, and these are {size}x{size}"
+    );
+    match [height, width] {
+        trained_on if trained_on == [size; 2] => None,
+        [side, other] if side == other => {
+            Some(format!("{told}; `--set data.size={side}` makes them alike"))
+        }
+        _ => Some(told),
+    }
 }
 
 /// What a model file of this project says about its images.

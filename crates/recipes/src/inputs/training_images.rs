@@ -1,4 +1,4 @@
-//! The images of a recipe whose whole network is trained, the weights that it begins with, and its run.
+//! The images of a recipe whose whole network is trained, what training begins with, and its plan.
 
 use backend::AutodiffBackend;
 use data::{ImageLoader, ImagePreprocessing, ImageShape, augment::Augmentation, refuse_shared};

@@ -1,4 +1,4 @@
-//! The text of a recipe, the weights that its network begins with, and its run.
+//! The text of a recipe, what training begins with, and its plan.
 
 use backend::AutodiffBackend;
 use data::{

@@ -4,7 +4,7 @@ use backend::Backend;
 use burn::tensor::{Int, Tensor};
 use data::{
     Batching, Moments, Table, TableBatch, TableLoader, TablePreprocessing, TableTargets,
-    TargetKind, Targets,
+    TargetKind, TargetScale, TargetScores, Targets,
 };
 use models::{
     Mlp, Pass,
@@ -38,25 +38,37 @@ pub(crate) fn table_losses<B: Backend>(
 ///
 /// - `outputs`: `[batch, outputs]`
 /// - `losses`: `[batch]`
+/// - `logarithms`: of values whose logarithms have scores; their errors are those of the values, and of any
+///   other those of the scores
 /// - returns: `[batch]` each
 fn scores<B: Backend>(
     outputs: Tensor<B, 2>,
     targets: TableTargets<B>,
     losses: &Tensor<B, 1>,
+    logarithms: Option<TargetScores>,
 ) -> Vec<Tensor<B, 1>> {
-    match targets {
-        TableTargets::Binary(labels) => vec![binary_hits(outputs.flatten(0, 1), labels)],
-        TableTargets::Classes(labels) => vec![hits(outputs, labels)],
-        TableTargets::Values(values) => {
-            let errors = (outputs.flatten(0, 1) - values).abs();
-            vec![errors, losses.clone(), losses.clone()]
+    let values = match targets {
+        TableTargets::Binary(labels) => return vec![binary_hits(outputs.flatten(0, 1), labels)],
+        TableTargets::Classes(labels) => return vec![hits(outputs, labels)],
+        TableTargets::Values(values) => values,
+    };
+    let outputs = outputs.flatten(0, 1);
+    let (errors, squares) = match logarithms {
+        None => ((outputs - values).abs(), losses.clone()),
+        Some(TargetScores { mean, deviation, .. }) => {
+            let [outputs, values] =
+                [outputs, values].map(|scores| (scores * deviation + mean).exp());
+            ((outputs.clone() - values.clone()).abs(), squared_error(outputs, values))
         }
-    }
+    };
+    vec![errors, squares.clone(), squares]
 }
 
-/// The metrics of a regression whose values were divided by `unit`.
-fn of_values(values: &[f32], unit: f64) -> Vec<(&'static str, Reduction)> {
-    let variance = Moments::of(values.iter().map(|&value| value.into())).variance();
+/// The metrics of a regression, of values or of their scores.
+///
+/// - `unit`: by which a value was divided
+fn of_values(values: impl Iterator<Item = f64>, unit: f64) -> Vec<(&'static str, Reduction)> {
+    let variance = Moments::of(values).variance();
     let mut metrics = vec![("mae", Reduction::Scaled { unit }), ("rmse", Reduction::Root { unit })];
     // Equal values have no variance to explain.
     if variance > 0.0 {
@@ -69,6 +81,7 @@ fn of_values(values: &[f32], unit: f64) -> Vec<(&'static str, Reduction)> {
 pub(crate) struct TableEvaluation<B: Backend> {
     loader: TableLoader<B>,
     metrics: Vec<(&'static str, Reduction)>, // beside the loss
+    logarithms: Option<TargetScores>,        // where these have the scores
     macro_f1_of: Option<usize>,              // classes, if it is monitored
     group: Group,
     device: B::Device,
@@ -85,15 +98,29 @@ impl<B: Backend> TableEvaluation<B> {
         let rows = preprocessing.rows_at_a_time(EVALUATION_BATCH);
         let batching = Batching::evaluation(rows).shared(group.share());
         let metrics = match (&preprocessing.target.kind, &table.targets) {
-            (TargetKind::Regression { deviation, .. }, Targets::Values(values)) => {
-                of_values(values, *deviation)
-            }
+            (TargetKind::Regression(scores), Targets::Values(values)) => match scores.scale {
+                TargetScale::Linear => {
+                    of_values(values.iter().map(|&score| score.into()), scores.deviation)
+                }
+                TargetScale::Log => of_values(values.iter().map(|&score| scores.value(score)), 1.0),
+            },
             _ => vec![("accuracy", Reduction::Mean)],
+        };
+        let logarithms = match preprocessing.target.kind {
+            TargetKind::Regression(scores) if !scores.scale.is_linear() => Some(scores),
+            _ => None,
         };
         let loader = TableLoader::new(table, preprocessing.task(), batching, device)?;
         let classes = preprocessing.target.classes().len();
         let macro_f1_of = monitored.macro_f1_of(classes);
-        Ok(Self { loader, metrics, macro_f1_of, group: group.clone(), device: device.clone() })
+        Ok(Self {
+            loader,
+            metrics,
+            logarithms,
+            macro_f1_of,
+            group: group.clone(),
+            device: device.clone(),
+        })
     }
 
     /// The mean loss, and the accuracy and what is monitored, or the errors of a regression.
@@ -126,7 +153,7 @@ impl<B: Backend> TableEvaluation<B> {
                 each(logits, labels);
             }
             let losses = table_losses(outputs.clone(), targets.clone());
-            let scores = scores(outputs, targets, &losses).into_iter();
+            let scores = scores(outputs, targets, &losses, self.logarithms).into_iter();
             evaluation.add(losses, scores.take(self.metrics.len())); // `r2` may be left out
         }
         Ok(evaluation.finish_together(|sums| self.group.all_reduce_f64(sums))?)

@@ -128,6 +128,33 @@ mod tests {
         memory_bytes: Some(1 << 30),
     };
 
+    /// Scripts and runs that exist rely on the names.
+    #[test]
+    fn lines_keep_their_form() {
+        let line = |text: &str| serde_json::from_str::<Line>(text).unwrap();
+        let start =
+            line(r#"{"time":"","kind":"start","epochs":2,"steps":4,"trainable_parameters":7}"#);
+        assert!(matches!(start, Line::Start(Length { epochs: 2, steps: 4 })));
+        let resume = line(r#"{"kind":"resume","epochs":3,"steps":6,"epoch":1,"step":2}"#);
+        assert!(matches!(resume, Line::Resume { epochs: 3, steps: 6, step: 2 }));
+        let step = r#"{"kind":"step","epoch":1,"step":2,"loss":0.5,"learning_rate":0.1,
+            "samples_per_second":9,"data_wait":0}"#;
+        let Line::Step(step) = line(step) else { panic!("a step") };
+        assert_eq!((step.step, step.loss, step.gradient_norm), (2, Some(0.5), None));
+        let epoch = r#"{"kind":"epoch","epoch":1,"step":2,"train_loss":null,"last_loss":0.4,
+            "validation":{"loss":0.6},"learning_rate":0.1,"seconds":1.5,"samples_per_second":9,
+            "data_wait":0.1}"#;
+        let Line::Epoch(epoch) = line(epoch) else { panic!("an epoch") };
+        assert_eq!((epoch.train_loss, epoch.validation("loss")), (None, Some(0.6)));
+        assert_eq!((epoch.seconds, epoch.data_wait, epoch.forward), (1.5, 0.1, None));
+        let sample = line(r#"{"kind":"sample","epoch":1,"step":2,"prompt":"The","text":" GPU"}"#);
+        assert!(matches!(sample, Line::Sample(SampleRecord { epoch: 1, .. })));
+        let end = line(r#"{"kind":"end","status":"interrupted","epoch":2,"step":4}"#);
+        assert!(matches!(end, Line::End(End { status: EndStatus::Interrupted, step: 4 })));
+        assert!(matches!(line(r#"{"kind":"checkpoint","epoch":1,"step":2}"#), Line::Checkpoint));
+        assert!(matches!(line(r#"{"kind":"warning","message":"odd"}"#), Line::Warning { .. }));
+    }
+
     #[test]
     fn all_that_is_read_of_a_step_was_written() {
         let step = StepReport {

@@ -32,7 +32,7 @@ use crate::{
     shell::command,
 };
 
-/// Receives the progress of work that takes a while: what is done, how much of it, and of how much; returns
+/// Receives the progress of work that takes a while: the task, how much of it is done, and of how much; returns
 /// whether to go on.
 pub(crate) type WorkProgress<'a> = dyn FnMut(&str, usize, usize) -> ControlFlow<()> + 'a;
 
@@ -52,7 +52,7 @@ pub struct Start<'a> {
     pub group: Group,
 }
 
-/// A run that has begun: it has its configuration and its device, and is to read its data.
+/// A run whose settings and device are known, before its data are read.
 pub(crate) struct Begun<'a> {
     pub(crate) start: Start<'a>,
     pub(crate) recipe: &'static Recipe,
@@ -85,7 +85,7 @@ impl<'a> Start<'a> {
         refuse_changes_of_file(&self.directory, &recipe.settings(), began_with, leaves(&now))
     }
 
-    /// Opens the device of this process.
+    /// Opens the device of this process, and so begins.
     ///
     /// - `given`: the configuration, before the recipe chooses what that leaves open
     pub(crate) fn begin(
@@ -236,7 +236,7 @@ impl Begun<'_> {
 /// The settings that a run began with, with what the recipe chose then; none where this process does not see
 /// its directory.
 fn on_file(run: &Path) -> Result<Option<BTreeMap<String, Value>>, Failure> {
-    if !run.join(CONFIG).exists() {
+    if content_of(&run.join(CONFIG))?.is_none() {
         return Ok(None);
     }
     let environment = Environment::of(run)?.unwrap_or_default();

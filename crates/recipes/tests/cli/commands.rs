@@ -19,10 +19,10 @@ fn list_names_every_recipe() {
 fn a_copy_can_be_edited_and_trained_and_is_never_overwritten() {
     let folder = Folder::new();
     folder.run("copy mlp my.toml").succeeded();
-    let edited = folder.read("my.toml").replace("epochs = 500", "epochs = 2");
+    let edited = folder.read("my.toml").replace("epochs = 500", "epochs = 8");
     folder.write("my.toml", &edited);
     let summary = folder.run("train my.toml --json --progress quiet").succeeded();
-    assert_eq!(summary.json()["steps"], 50);
+    assert_eq!(summary.json()["steps"], 200);
     assert_eq!(summary.stderr, "");
 
     assert_eq!(folder.run("copy mlp my.toml").code, Some(3));

@@ -9,6 +9,7 @@ mod eval;
 mod folder;
 mod fraction;
 mod initial_weights;
+mod logarithms;
 mod mistakes;
 mod mlp;
 mod pictures;

@@ -150,7 +150,7 @@ fn memory_that_runs_out_is_told() {
 #[test]
 fn a_disk_without_room_is_told() {
     let folder = Folder::new();
-    let train = "train mlp --set model.hidden=[200,200] --set training.epochs=2 --run-dir run \
+    let train = "train mlp --set model.hidden=[200,200] --set training.epochs=8 --run-dir run \
                  --progress quiet";
     let ran = folder.run_limited("ulimit -f 64", train);
     let stderr = &ran.stderr;

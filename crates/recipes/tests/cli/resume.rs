@@ -428,7 +428,7 @@ fn more_epochs_for_a_run_that_stopped_early_say_what_makes_it_longer() {
     let early = "--set training.patience=1 --set training.minimum_improvement=100";
     let train = format!("train mlp --set data.labels=linear --set training.epochs=6 {early}");
     folder.run(&format!("{train} --progress quiet --run-dir run")).succeeded();
-    let ran = folder.run("resume run --set training.epochs=9 --progress quiet").succeeded();
+    let ran = folder.run("resume run --set training.epochs=10 --progress quiet").succeeded();
     let note = "note: the run had stopped early after step ";
     assert!(ran.stderr.starts_with(note), "{}", ran.stderr);
     let command = ran.stderr.split("to make it longer: recipes ").nth(1).unwrap().trim();
@@ -436,7 +436,7 @@ fn more_epochs_for_a_run_that_stopped_early_say_what_makes_it_longer() {
     let ran = folder.run("resume run --set training.patience=2 --progress quiet").succeeded();
     assert!(!ran.stderr.contains(note), "it went on to another step: {}", ran.stderr);
     folder.run(command).succeeded();
-    assert_eq!(folder.json("run/summary.json")["epochs"], 9);
+    assert_eq!(folder.json("run/summary.json")["epochs"], 10);
 }
 
 #[test]

@@ -107,7 +107,9 @@ impl CsvError {
                     .into()
             }
             Self::TextTarget { .. } => {
-                "leave `data.task` out to predict a class, or choose another `data.target`".into()
+                "to predict a class leave out `data.task=regression` and `data.target_scale=log`; or choose another \
+                 `data.target`"
+                    .into()
             }
             Self::TargetOverride { .. } => "set the kind of target by `data.task`".into(),
             Self::TargetGroup { .. } => {

@@ -16,7 +16,7 @@ pub(super) struct FormatSeen {
     common_format: Option<CommonFormat>,
     /// The first number without a sign, unless it is 0.
     bare: Option<Place>,
-    /// Texts that are formatted in any way, and the first that does not go with those above.
+    /// Texts that are formatted numbers of any kind, and the first that does not go with those above.
     formatted: u64,
     odd: Option<Place>,
     /// The column with plain numbers in place of formatted ones, from the first of these until `odd`.

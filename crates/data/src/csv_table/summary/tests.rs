@@ -106,7 +106,7 @@ fn numbers_that_are_formatted_alike_are_read() {
 }
 
 #[test]
-fn without_formats_a_column_is_the_one_of_plain_numbers() {
+fn a_column_of_formatted_numbers_is_read_as_the_one_of_plain_numbers() {
     let formatted = summary(["7", "$1,250.50", "", "inf", "$ -3"]);
     let plain = summary(["7", "1250.50", "", "inf", "-3"]);
     let shown = |summary: &Summary| {

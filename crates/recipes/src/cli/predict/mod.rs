@@ -67,7 +67,9 @@ pub(super) fn run(arguments: &PredictArguments, output: &Output) -> Result<(), F
     let (device, _) = device::open()?;
     let model = Model::<Selected>::read(&path, &device)?;
     let value = match model.description().table().map(|table| &table.target.kind) {
-        Ok(TargetKind::Regression { deviation, .. }) => Some(*deviation),
+        // Logarithms that differ make values that do in their first digits.
+        Ok(TargetKind::Regression(scores)) if scores.scale.is_linear() => Some(scores.deviation),
+        Ok(TargetKind::Regression(_)) => Some(0.0),
         _ => None,
     };
     let deviation = value.unwrap_or(0.0);

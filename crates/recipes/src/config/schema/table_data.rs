@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, fmt, fs::File, iter, path::PathBuf};
 
 use data::{
-    CategoryEncoding, Fractions, HoldOut, Order, Task, TextColumns, TextFeatures,
+    CategoryEncoding, Fractions, HoldOut, Order, TargetScale, Task, TextColumns, TextFeatures,
     csv_table::{ColumnOverride, CsvOptions, OnMissingTarget, TargetColumn},
     npy::NpyOptions,
     synthetic::{Labels, SyntheticOptions},
@@ -46,6 +46,8 @@ pub struct TableData {
     /// The kind of target, instead of inferring it.
     #[serde(default, with = "or_empty")]
     pub task: Option<Task>,
+    /// Whether a value or its logarithm is learnt.
+    pub target_scale: TargetScale,
     /// Whether the first row holds names, instead of inferring it.
     #[serde(default, with = "or_empty")]
     pub header: Option<bool>,
@@ -102,8 +104,9 @@ pub enum Source {
 }
 
 /// Keys for a CSV file only, or for its categories.
-const CSV_KEYS: [&str; 9] = [
+const CSV_KEYS: [&str; 10] = [
     "data.target",
+    "data.target_scale",
     "data.header",
     "data.missing",
     "data.on_missing_target",
@@ -259,7 +262,9 @@ impl TableData {
         CsvOptions {
             path: self.path.clone().unwrap_or_default(),
             target: self.target.clone().unwrap_or(TargetColumn::Index(-1)),
-            task: self.task,
+            // Only values have logarithms.
+            task: self.task.or((!self.target_scale.is_linear()).then_some(Task::Regression)),
+            target_scale: self.target_scale,
             columns: self.columns.clone(),
             categories,
             texts: self.texts(),

@@ -24,6 +24,7 @@ fraction = 1.0
 validation = ""
 test = 0.0
 class_weights = "equal"
+target_scale = "linear"
 missing = []
 text_vocabulary = 10000
 text_length = 100
@@ -299,12 +300,12 @@ fn a_recipe_that_is_wrong_says_so() {
     check(
         "seed = 0",
         "seed = 0.5",
-        "`training.seed` must be a whole number, found `0.5`, in recipe demo:56",
+        "`training.seed` must be a whole number, found `0.5`, in recipe demo:57",
     );
-    check("seed = 0", "sed = 0", "unknown key `training.sed`, in recipe demo:56");
+    check("seed = 0", "sed = 0", "unknown key `training.sed`, in recipe demo:57");
     check(
         "seed = 0",
         "seed",
-        "not valid TOML: key with no value, expected `=`, in recipe demo:56:5",
+        "not valid TOML: key with no value, expected `=`, in recipe demo:57:5",
     );
 }
