@@ -2,6 +2,7 @@
 
 use std::{
     cell::Cell,
+    rc::Rc,
     time::{Duration, Instant},
 };
 
@@ -98,6 +99,30 @@ impl std::ops::AddAssign for PhaseTimes {
         self.backward += other.backward;
         self.update += other.update;
         self.communication += other.communication;
+    }
+}
+
+/// When the trainer's updates were made, and what they took.
+pub(crate) struct Timing {
+    pub(crate) clock: Clock,
+    /// The clock's seconds after the last update that tuned.
+    pub(crate) tuned_until: f64,
+    pub(crate) batches: Rc<BatchTimer>,
+    /// Since the losses were last read.
+    pub(crate) spent: PhaseTimes,
+    /// When progress was last told.
+    pub(crate) progress_told: Instant,
+}
+
+impl Timing {
+    pub(crate) fn new() -> Self {
+        Self {
+            clock: Clock::default(),
+            tuned_until: 0.0,
+            batches: Rc::default(),
+            spent: PhaseTimes::default(),
+            progress_told: Instant::now(),
+        }
     }
 }
 

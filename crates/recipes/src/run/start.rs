@@ -54,11 +54,11 @@ pub struct Start<'a> {
 
 /// A run whose settings and device are known, before its data are read.
 pub(crate) struct Begun<'a> {
-    pub(crate) start: Start<'a>,
-    pub(crate) recipe: &'static Recipe,
-    pub(crate) device_name: String,
+    pub(super) start: Start<'a>,
+    pub(super) recipe: &'static Recipe,
+    pub(super) device_name: String,
     /// The configuration, before the recipe chooses what that leaves open.
-    pub(crate) given: Resolved,
+    pub(super) given: Resolved,
 }
 
 impl<'a> Start<'a> {
@@ -181,7 +181,7 @@ impl Begun<'_> {
     /// Refuses to go on where the recipe chooses otherwise than the run has on file, if it has anything.
     ///
     /// - `now`: the settings with all choices made
-    pub(crate) fn refuse_changed_choices(
+    pub(super) fn refuse_changed_choices(
         &self,
         now: &BTreeMap<String, Value>,
     ) -> Result<(), Failure> {
@@ -204,7 +204,7 @@ impl Begun<'_> {
     ///
     /// - `before`: when the run was started or last resumed
     /// - `now`: the settings with all choices made
-    pub(crate) fn refuse_other_data(
+    pub(super) fn refuse_other_data(
         &self,
         before: Option<&Environment>,
         data: &str,

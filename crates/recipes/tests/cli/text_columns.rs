@@ -117,6 +117,12 @@ fn what_reads_a_text_is_planned_and_told() {
         .refused(2, "`data.text_vocabulary` must be 2 to 1,000,000 words, found `1`");
     let long = folder.run(&format!("plan mlp {DATA}")).succeeded();
     assert!(long.stdout.contains("texts need far fewer than 500 epochs"), "{long:?}");
+    let dropout = "--set model.hidden=[] --set model.dropout=0.5";
+    let note = "`model.dropout` has no effect: there is neither a hidden layer nor a text";
+    let of_texts = folder.run(&format!("plan mlp {DATA} {dropout}")).succeeded().stdout;
+    assert!(!of_texts.contains(note), "{of_texts}");
+    let of_numbers = folder.run(&format!("plan mlp --set data.labels=linear {dropout}"));
+    assert!(of_numbers.succeeded().stdout.contains(note));
     folder.run("train mlp --set data.labels=linear --max-steps 3 --run-dir numbers").succeeded();
     let none =
         "`--text` is for a model that reads one column of texts, and this one reads 0 columns";

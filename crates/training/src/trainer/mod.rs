@@ -15,11 +15,11 @@ use crate::{
     Best, EndStatus, Epoch, Event, Metrics, Observer, Stop, TrainError, TrainerConfig,
     parameters::{Parameter, are_trained, not_finite, sums},
     state::State,
-    timing::{Interval, Tuning},
+    timing::{Interval, Timing, Tuning},
 };
 
 pub use self::report::TUNING_UPDATES;
-use self::{checkpoints::Saving, checks::Checks, predictions::Predictions, report::Timing};
+use self::{checkpoints::Saving, checks::Checks, predictions::Predictions};
 
 /// A trained model, and how its training went.
 #[derive(Debug)]

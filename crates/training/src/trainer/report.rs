@@ -1,9 +1,6 @@
 //! What the trainer reads from the device from time to time, and reports to its observer.
 
-use std::{
-    rc::Rc,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use backend::AutodiffBackend;
 use burn::module::AutodiffModule;
@@ -11,7 +8,7 @@ use burn::module::AutodiffModule;
 use crate::{
     EpochReport, Event, Metrics, StepReport, TrainError, Trainer,
     loss_scale::LossScale,
-    timing::{BatchTimer, Clock, Interval, PhaseTimes},
+    timing::{Interval, PhaseTimes},
 };
 
 /// How many first updates of a process the trainer waits for on a GPU: they run all operations that later
@@ -19,29 +16,6 @@ use crate::{
 pub const TUNING_UPDATES: u64 = 3;
 /// Between two reports of progress.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
-
-/// When updates began, and what they took.
-pub(super) struct Timing {
-    pub(super) clock: Clock,
-    /// The clock's seconds after the last update that tuned.
-    pub(super) tuned_until: f64,
-    pub(super) batches: Rc<BatchTimer>,
-    /// Since the losses were last read.
-    pub(super) spent: PhaseTimes,
-    progress_told: Instant,
-}
-
-impl Timing {
-    pub(super) fn new() -> Self {
-        Self {
-            clock: Clock::default(),
-            tuned_until: 0.0,
-            batches: Rc::default(),
-            spent: PhaseTimes::default(),
-            progress_told: Instant::now(),
-        }
-    }
-}
 
 impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
     /// Generates text with `write` from `prompt`, to show the model's progress; to be called before the end
