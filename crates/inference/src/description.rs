@@ -1,10 +1,11 @@
 //! The metadata of a model file: what its weights are.
 
-use std::fmt;
+use std::{collections::BTreeSet, fmt};
 
 use models::Architecture;
 use preprocess::{
-    Column, ColumnKind, ImagePreprocessing, TablePreprocessing, Task, TextFeatures, Vocabulary,
+    Column, ColumnKind, ImagePreprocessing, TablePreprocessing, TargetKind, Task, TextFeatures,
+    Vocabulary,
 };
 use serde::{Deserialize, Serialize};
 
@@ -103,12 +104,7 @@ impl Description {
         let classes = self.classes.len();
         match (&self.preprocessing, &self.architecture) {
             (Preprocessing::Table(table), Architecture::Mlp(network)) => {
-                for Column { kind, name, .. } in &table.columns {
-                    if matches!(kind, ColumnKind::Text { length, .. } if *length > TextFeatures::LONGEST)
-                    {
-                        return Err(format!("the texts of column `{name}` are too long"));
-                    }
-                }
+                check_columns(table)?;
                 equal("features of a row", table.width(), network.inputs)?;
                 let embedded =
                     network.embeddings.iter().map(|table| (table.feature, table.entries));
@@ -156,6 +152,31 @@ impl Description {
 
     pub(crate) fn not(&self, asked: InputKind) -> InferenceError {
         InferenceError::Kind { is: self.input(), asked }
+    }
+}
+
+/// Checks what is learnt of each column, and of the target.
+fn check_columns(table: &TablePreprocessing) -> Result<(), String> {
+    let mut names = BTreeSet::new();
+    for Column { kind, name, .. } in &table.columns {
+        if !names.insert(name) {
+            return Err(format!("two columns are called `{name}`"));
+        }
+        match kind {
+            ColumnKind::Numeric { deviation, .. } if *deviation < 0.0 => {
+                return Err(format!("the deviation of column `{name}` is below 0"));
+            }
+            ColumnKind::Text { length, .. } if *length > TextFeatures::LONGEST => {
+                return Err(format!("the texts of column `{name}` are too long"));
+            }
+            _ => {}
+        }
+    }
+    match table.target.kind {
+        TargetKind::Regression(scores) if scores.deviation <= 0.0 => {
+            Err("the deviation of its target is not above 0".to_owned())
+        }
+        _ => Ok(()),
     }
 }
 

@@ -58,6 +58,9 @@ pub enum InferenceError {
     /// A tensor that is not a batch of images that the model reads.
     #[error("images of shape {shape:?} do not fit a model that reads images of shape {reads:?}")]
     Shape { shape: [usize; 4], reads: [usize; 3] },
+    /// The weights are finite, and what the network computes by them is not.
+    #[error("the network's outputs are not finite numbers, so nothing is predicted")]
+    Outputs,
     /// There is nothing to continue.
     #[error("the prompt is empty")]
     EmptyPrompt,
@@ -92,6 +95,11 @@ impl InferenceError {
             Self::Index { .. } | Self::NotFinite { .. } => {
                 Some("make the features with `TablePreprocessing::encode`".to_owned())
             }
+            Self::Outputs => Some(
+                "its weights are damaged, or too large: copy `model.safetensors` from its run again, or train \
+                 again"
+                    .to_owned(),
+            ),
             Self::Shape { .. } => Some("give at least one image, and all in that shape".to_owned()),
             Self::EmptyPrompt => Some("give at least one character that is not a space".to_owned()),
             Self::TooLargeForOnnx { .. } => {

@@ -192,7 +192,7 @@ impl<B: Backend> Model<B> {
     /// # Errors
     ///
     /// If the model does not read rows, or `features` are not whole rows, not finite or larger than any that
-    /// is encoded, or have the id of an unknown category or token.
+    /// is encoded, or have the id of an unknown category or token; if the outputs are not finite.
     pub fn predict_rows(&self, features: &[f32]) -> Result<Vec<Prediction<'_>>, InferenceError> {
         let table = self.description.table()?;
         let width = table.width().max(1);
@@ -204,6 +204,7 @@ impl<B: Backend> Model<B> {
             let features = Inputs::Rows(Tensor::from_data(data, &self.device));
             let outputs = self.network.forward(features, &mut Pass::evaluation());
             let outputs = outputs.ok_or_else(|| self.description.not(InputKind::Rows))?;
+            check_outputs(&outputs)?;
             let classes = table.target.classes();
             match table.task() {
                 Task::Binary => predictions.extend(binary(outputs.flatten(0, 1), classes)),
@@ -226,7 +227,7 @@ impl<B: Backend> Model<B> {
     ///
     /// # Errors
     ///
-    /// If the model does not read images, or `pixels` are not whole images.
+    /// If the model does not read images, or `pixels` are not whole images; if the outputs are not finite.
     pub fn predict_images(&self, pixels: &[u8]) -> Result<Vec<Prediction<'_>>, InferenceError> {
         let preprocessing = self.description.image()?;
         let shape = preprocessing.shape();
@@ -236,6 +237,7 @@ impl<B: Backend> Model<B> {
             let dims = [chunk.len() / shape.bytes(), shape.channels, shape.height, shape.width];
             let data = TensorData::new(preprocessing.normalise(chunk), dims);
             let logits = self.image_logits(Tensor::from_data(data, &self.device))?;
+            check_outputs(&logits)?;
             predictions.extend(multiclass(logits, &self.description.classes));
         }
         Ok(predictions)
@@ -320,4 +322,12 @@ fn whole_inputs(values: usize, inputs: &'static str, of: usize) -> Result<(), In
         return Ok(());
     }
     Err(InferenceError::Length { values, inputs, of })
+}
+
+/// Refuses outputs from which nothing can be predicted.
+fn check_outputs<B: Backend>(outputs: &Tensor<B, 2>) -> Result<(), InferenceError> {
+    match outputs.to_data().iter::<f32>().all(f32::is_finite) {
+        true => Ok(()),
+        false => Err(InferenceError::Outputs),
+    }
 }

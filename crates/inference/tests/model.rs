@@ -147,7 +147,7 @@ fn whole(file: TensorFile) -> Model<Selected> {
 fn a_file_that_contradicts_itself_is_refused() {
     let deep = json!([[2], [], [], [], [], []]);
     let of_nothing = json!({ "network": "mlp", "inputs": 0, "hidden": [4], "outputs": 3 });
-    let cases: [(File, &str, Value, &str); 25] = [
+    let cases: [(File, &str, Value, &str); 27] = [
         (table, "/architecture/inputs", json!(0), "[[1, 1]] (the first and how many), overlap"),
         (table, "/architecture", of_nothing, "one of them is 0"),
         (table, "/architecture/inputs", json!(4), "3 features of a row, but 4 for its network"),
@@ -157,6 +157,8 @@ fn a_file_that_contradicts_itself_is_refused() {
         (table, "/architecture/embeddings/0/entries", json!(2), "the embedded features are not"),
         (reviews, "/architecture/texts/0/length", json!(2), "read as text are not its tokens"),
         (reviews, "/preprocessing/columns/1/length", json!(u64::MAX), "column `q` are too long"),
+        (reviews, "/preprocessing/columns/1/name", json!("p"), "two columns are called `p`"),
+        (reviews, "/preprocessing/columns/0/deviation", json!(-1), "of column `p` is below 0"),
         (reviews, "/architecture/texts/0/tokens", json!(6), "read as text are not its tokens"),
         (table, "/architecture/dropout", json!(-0.5), "the probability of dropout is -0.5"),
         (table, "/classes", json!(["a", "b"]), "its classes are not those of its target"),
@@ -273,6 +275,26 @@ fn rows_and_images_are_predicted_whole_or_not_at_all() {
         let error = model.predict_images(&vec![0; values]).unwrap_err();
         let expected = format!("{values} values are not a whole number of images of 324 values");
         assert_eq!(error.to_string(), expected);
+    }
+}
+
+/// Each weight is finite, but not their sums.
+#[test]
+fn outputs_that_are_not_finite_predict_nothing() {
+    let large = |mut file: TensorFile| {
+        for tensor in file.tensors.values_mut() {
+            let values = vec![3e38; tensor.values().len()];
+            *tensor = StoredTensor::new(tensor.shape().to_vec(), values).unwrap();
+        }
+        whole(file)
+    };
+    let (of_rows, of_images) = (large(table()), large(image()));
+    for error in [
+        of_rows.predict_rows(&[0.5, 2.0, 0.5]).unwrap_err(),
+        of_images.predict_images(&[100; 18 * 18]).unwrap_err(),
+    ] {
+        assert!(matches!(error, InferenceError::Outputs), "{error}");
+        assert!(error.help().is_some());
     }
 }
 

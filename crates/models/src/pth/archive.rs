@@ -60,8 +60,10 @@ fn entry<R: BufRead + Seek>(
     index: usize,
     length: u64,
 ) -> Result<Vec<u8>, Fault> {
-    let mut entry =
-        archive.by_index(index).map_err(|error| Fault::Damaged(format!("an entry: {error}")))?;
+    let mut entry = archive.by_index(index).map_err(|error| match error {
+        ZipError::UnsupportedArchive(reason) => Fault::Unsupported(format!("an entry: {reason}")),
+        other => Fault::Damaged(format!("an entry: {other}")),
+    })?;
     let size = entry.size();
     if entry.compression() != CompressionMethod::Stored || size > length {
         let message =

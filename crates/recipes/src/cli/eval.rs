@@ -70,6 +70,9 @@ pub(super) fn run(
         return print_each(&evaluated, &model.description().classes, &mut progress, output);
     }
     let report = evaluated.examine(&device, &mut progress)?.report;
+    if !report.metrics.get("loss").is_some_and(|loss| loss.is_finite()) {
+        return Err(InferenceError::Outputs.into());
+    }
     let unit = match model.description().input() {
         InputKind::Text => "token",
         InputKind::Rows | InputKind::Images => "sample",

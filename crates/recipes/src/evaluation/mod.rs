@@ -57,6 +57,13 @@ pub(crate) struct EvaluationReport {
 }
 
 impl EvaluationReport {
+    /// Whether each count of the confusion matrix has its classes, as in a file that nobody has changed.
+    pub(crate) fn is_whole(&self) -> bool {
+        let classes = self.classes.len();
+        let of_rows = self.confusion.iter().all(|row| row.len() == classes);
+        self.confusion.len() == classes && of_rows
+    }
+
     /// A report where no class is predicted.
     pub(crate) fn of(split: &'static str, samples: usize, metrics: Metrics) -> Self {
         Self {

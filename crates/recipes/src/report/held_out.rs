@@ -49,7 +49,7 @@ impl HeldOut {
         let kept: Option<Self> = kept.and_then(|bytes| serde_json::from_slice(&bytes).ok());
         // Where the model is gone, there is nothing else to tell.
         let is_other = |kept: &Self| kept.model.is_some() && model.is_some() && kept.model != model;
-        if let Some(kept) = kept.filter(|kept| !is_other(kept)) {
+        if let Some(kept) = kept.filter(|kept| !is_other(kept) && kept.report().is_whole()) {
             return Ok(kept);
         }
         let measured = Self::measure(run, model, progress)?;

@@ -26,6 +26,7 @@ use crate::{
 
 /// The help where the system refuses to read a file.
 const CHECK_ACCESS: &str = "check the file's permissions and the disk";
+const RESTORE: &str = "restore the file that the run wrote";
 
 /// A run, finished or not, as read from its directory.
 #[derive(Clone, Debug, Default)]
@@ -207,6 +208,7 @@ pub(crate) fn config_of(directory: &Path) -> Result<String, Failure> {
     let path = directory.join(CONFIG);
     fs::read_to_string(&path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => not_a_run(directory),
+        io::ErrorKind::InvalidData => unreadable(&path, "it is not UTF-8", RESTORE),
         _ => unreadable(&path, error, CHECK_ACCESS),
     })
 }
@@ -219,10 +221,8 @@ pub(crate) fn settings_of(
     config: &str,
     environment: &Environment,
 ) -> Result<BTreeMap<String, Value>, Failure> {
-    let table: Value = toml::from_str(config).map_err(|error| {
-        let help = "restore the file that the run wrote";
-        unreadable(&directory.join(CONFIG), error.message(), help)
-    })?;
+    let table: Value = toml::from_str(config)
+        .map_err(|error| unreadable(&directory.join(CONFIG), error.message(), RESTORE))?;
     let mut settings = leaves(&table);
     environment.complete(&mut settings);
     Ok(settings)

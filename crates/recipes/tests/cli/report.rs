@@ -102,6 +102,11 @@ fn a_report_needs_the_data_only_once() {
     folder.run("report run").succeeded();
     assert_eq!(folder.read("run/evaluation.json"), further);
     assert!(further.starts_with("{\"model\":\""), "{further}");
+    // One that somebody has changed is measured again.
+    folder.write("run/evaluation.json", further.replace("\"confusion\":[[", "\"confusion\":[[7,"));
+    assert_ne!(folder.read("run/evaluation.json"), further);
+    folder.run("report run").succeeded();
+    assert_eq!(folder.read("run/evaluation.json"), further);
     let without = format!("{{{}", at(&measured));
     folder.write("run/evaluation.json", &without);
     folder.run("report run").succeeded();
