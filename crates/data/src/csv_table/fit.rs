@@ -40,10 +40,8 @@ pub(super) fn fit(
         Column { name: column.name.clone(), kind, format: format(&column.common_format, point) }
     });
     let regression = || {
-        table::regression(
-            &target_moments(&records.target, rows, options.target_scale),
-            options.target_scale,
-        )
+        let (values, scale) = (target_numbers(records, rows), options.target_scale);
+        table::regression(&moments_of_target(&values, scale), scale)
     };
     let kind = schema.target.kind.clone().unwrap_or_else(regression);
     let format = format(&schema.target.common_format, schema.notations.point(target));
@@ -97,10 +95,17 @@ fn moments(cells: &Cells, rows: &[usize]) -> Moments {
     Moments::of(rows.iter().map(|&row| numbers[row]).filter(|number| !number.is_nan()))
 }
 
-/// The same on another scale, of the numbers that are on it.
-fn target_moments(cells: &Cells, rows: &[usize], scale: TargetScale) -> Moments {
-    let Cells::Numbers(numbers) = cells else { return Moments::default() };
-    Moments::of(rows.iter().map(|&row| scale.of(numbers[row])).filter(|number| number.is_finite()))
+/// The values of a regression's target; none where there are classes.
+pub(super) fn target_numbers(records: &Records, rows: &[usize]) -> Vec<f64> {
+    match &records.target {
+        Cells::Numbers(numbers) => rows.iter().map(|&row| numbers[row]).collect(),
+        Cells::Codes(_) | Cells::Texts(_) | Cells::Dropped => Vec::new(),
+    }
+}
+
+/// The moments of these on a scale, of those that are on it.
+fn moments_of_target(values: &[f64], scale: TargetScale) -> Moments {
+    Moments::of(values.iter().map(|&value| scale.of(value)).filter(|number| number.is_finite()))
 }
 
 /// Encodes rows of the training file, as [`TablePreprocessing::encode`] would their text.

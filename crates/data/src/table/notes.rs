@@ -1,7 +1,7 @@
 //! What the user should know of the splits of a table.
 
 use super::{
-    Moments, Table, Targets,
+    Moments, Table,
     copies::{note_on_contradictions, note_on_rows_in_both},
     telling::notes_on_telling_columns,
 };
@@ -42,13 +42,13 @@ const SKEWED: f64 = 2.0;
 const EVEN: f64 = 1.0;
 
 /// A note on a target whose logarithm may be predicted better.
-pub(crate) fn note_on_skew(target: &Target, train: &Table) -> Option<String> {
-    let (TargetKind::Regression(scores), Targets::Values(values)) = (&target.kind, &train.targets)
-    else {
-        return None;
-    };
-    let values = || values.iter().map(|&score| scores.value(score));
-    let is_skewed = scores.scale.is_linear()
+///
+/// - `values`: those to train on
+pub(crate) fn note_on_skew(target: &Target, values: &[f64]) -> Option<String> {
+    let is_linear =
+        matches!(&target.kind, TargetKind::Regression(scores) if scores.scale.is_linear());
+    let values = || values.iter().copied();
+    let is_skewed = is_linear
         && values().all(|value| value > 0.0)
         && skewness(values()) > SKEWED
         && skewness(values().map(f64::ln)).abs() < EVEN;

@@ -47,7 +47,11 @@ pub(super) fn give_value(graph: &mut Graph, output: &Value, scores: &TargetScore
     let value = graph.node("Add", &[&value, &mean], Vec::new());
     let value = match scores.scale {
         TargetScale::Linear => value,
-        TargetScale::Log => graph.node("Exp", &[&value], Vec::new()),
+        TargetScale::Log => {
+            let largest = graph.number("largest_logarithm", f64::MAX.ln());
+            let value = graph.node("Min", &[&value, &largest], Vec::new());
+            graph.node("Exp", &[&value], Vec::new())
+        }
     };
     graph.output(&value, VALUE, ElementType::F64, &[Size::Named("batch"), Size::Fixed(1)]);
 }

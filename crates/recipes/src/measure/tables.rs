@@ -18,6 +18,10 @@ use crate::{Failure, config::Monitored};
 /// Rows that are evaluated at a time, or fewer if they have texts.
 const EVALUATION_BATCH: usize = 1024;
 
+/// The logarithm of a value that is larger, divided by that of score 0, counts as this one. An f32 holds the
+/// sum of the squares of a hundred thousand such values.
+const LARGEST_LOGARITHM: f32 = 38.0;
+
 /// A loss for each sample, of the kind that suits the targets.
 ///
 /// - `outputs`: `[batch, outputs]`
@@ -38,8 +42,8 @@ pub(crate) fn table_losses<B: Backend>(
 ///
 /// - `outputs`: `[batch, outputs]`
 /// - `losses`: `[batch]`
-/// - `logarithms`: of values whose logarithms have scores; their errors are those of the values, and of any
-///   other those of the scores
+/// - `logarithms`: of values whose logarithms have scores; their errors are those of the values, divided by
+///   the value of score 0, and of any other those of the scores
 /// - returns: `[batch]` each
 fn scores<B: Backend>(
     outputs: Tensor<B, 2>,
@@ -55,9 +59,9 @@ fn scores<B: Backend>(
     let outputs = outputs.flatten(0, 1);
     let (errors, squares) = match logarithms {
         None => ((outputs - values).abs(), losses.clone()),
-        Some(TargetScores { mean, deviation, .. }) => {
-            let [outputs, values] =
-                [outputs, values].map(|scores| (scores * deviation + mean).exp());
+        Some(TargetScores { deviation, .. }) => {
+            let [outputs, values] = [outputs, values]
+                .map(|scores| (scores * deviation).clamp_max(LARGEST_LOGARITHM).exp());
             ((outputs.clone() - values.clone()).abs(), squared_error(outputs, values))
         }
     };
@@ -102,7 +106,10 @@ impl<B: Backend> TableEvaluation<B> {
                 TargetScale::Linear => {
                     of_values(values.iter().map(|&score| score.into()), scores.deviation)
                 }
-                TargetScale::Log => of_values(values.iter().map(|&score| scores.value(score)), 1.0),
+                TargetScale::Log => {
+                    let value = |&score: &f32| (f64::from(score) * scores.deviation).exp();
+                    of_values(values.iter().map(value), scores.value(0.0))
+                }
             },
             _ => vec![("accuracy", Reduction::Mean)],
         };

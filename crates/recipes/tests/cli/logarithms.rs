@@ -48,6 +48,10 @@ fn predictions_and_errors_are_in_the_value_s_units() {
         let found = metrics[name].as_f64().unwrap();
         assert!((found / expected - 1.0).abs() < 1e-3, "{name}: {found}, {expected} by the rows");
     }
+    // Far from all to train on, where predictions are beyond what an f32 holds.
+    folder.write("far.csv", "size,day,sales\n3000,1,1.5\n3,1,12\n");
+    let far = folder.run("eval run --data far.csv --json").succeeded().json();
+    assert!(far["metrics"]["rmse"].as_f64().is_some_and(|rmse| rmse > 1e9), "{far}");
     let summary = folder.json("run/summary.json");
     assert_eq!(summary["validation"]["rmse"], metrics["rmse"]);
 
