@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     Column, ColumnKind, DataError, Moments, NumberFormat, Origins, Table, TablePreprocessing,
-    Target, TargetKind, TargetScale, Targets,
+    Target, TargetKind, Targets,
     table::{
         self, matrix, target_score,
         text_columns::{self, EMPTY},
@@ -40,8 +40,9 @@ pub(super) fn fit(
         Column { name: column.name.clone(), kind, format: format(&column.common_format, point) }
     });
     let regression = || {
-        let (values, scale) = (target_numbers(records, rows), options.target_scale);
-        table::regression(&moments_of_target(&values, scale), scale)
+        let scale = options.target_scale;
+        let on_scale = numbers(&records.target, rows).map(|value| scale.of(value));
+        table::regression(&Moments::of(on_scale.filter(|number| number.is_finite())), scale)
     };
     let kind = schema.target.kind.clone().unwrap_or_else(regression);
     let format = format(&schema.target.common_format, schema.notations.point(target));
@@ -89,23 +90,21 @@ fn fit_column(kind: &Kind, cells: &Cells, rows: &[usize], options: &CsvOptions) 
     }
 }
 
+/// The numbers of a column in these rows, NaN where one is missing; none of another column.
+pub(super) fn numbers<'a>(
+    cells: &'a Cells,
+    rows: &'a [usize],
+) -> impl Iterator<Item = f64> + Clone + use<'a> {
+    let (numbers, rows): (&[f64], _) = match cells {
+        Cells::Numbers(numbers) => (numbers, rows),
+        Cells::Codes(_) | Cells::Texts(_) | Cells::Dropped => (&[], &[][..]),
+    };
+    rows.iter().map(|&row| numbers[row])
+}
+
 /// The moments of the numbers that are not missing.
 fn moments(cells: &Cells, rows: &[usize]) -> Moments {
-    let Cells::Numbers(numbers) = cells else { return Moments::default() };
-    Moments::of(rows.iter().map(|&row| numbers[row]).filter(|number| !number.is_nan()))
-}
-
-/// The values of a regression's target; none where there are classes.
-pub(super) fn target_numbers(records: &Records, rows: &[usize]) -> Vec<f64> {
-    match &records.target {
-        Cells::Numbers(numbers) => rows.iter().map(|&row| numbers[row]).collect(),
-        Cells::Codes(_) | Cells::Texts(_) | Cells::Dropped => Vec::new(),
-    }
-}
-
-/// The moments of these on a scale, of those that are on it.
-fn moments_of_target(values: &[f64], scale: TargetScale) -> Moments {
-    Moments::of(values.iter().map(|&value| scale.of(value)).filter(|number| number.is_finite()))
+    Moments::of(numbers(cells, rows).filter(|number| !number.is_nan()))
 }
 
 /// Encodes rows of the training file, as [`TablePreprocessing::encode`] would their text.

@@ -111,10 +111,8 @@ pub fn read_csv(options: &CsvOptions, seed: u64) -> Result<TableSplits, DataErro
     let validation = held_out(&options.validation_path, parts.validation)?;
     let test = held_out(&options.test_path, parts.test)?;
     let train = encode(&parts.train)?;
-    notes.extend(table::note_on_skew(
-        &preprocessing.target,
-        &fit::target_numbers(&records, &parts.train),
-    ));
+    let values = fit::numbers(&records.target, &parts.train);
+    notes.extend(table::note_on_skew(&preprocessing.target, values));
     let texts = text_columns::notes(&preprocessing, &train, options.texts).into_iter();
     notes.extend(texts.map(|(name, note)| format!("column `{name}`: {note}")));
     let rows = |path: &Option<PathBuf>, held_out: &str| match path {

@@ -44,14 +44,16 @@ const EVEN: f64 = 1.0;
 /// A note on a target whose logarithm may be predicted better.
 ///
 /// - `values`: those to train on
-pub(crate) fn note_on_skew(target: &Target, values: &[f64]) -> Option<String> {
+pub(crate) fn note_on_skew(
+    target: &Target,
+    values: impl Iterator<Item = f64> + Clone,
+) -> Option<String> {
     let is_linear =
         matches!(&target.kind, TargetKind::Regression(scores) if scores.scale.is_linear());
-    let values = || values.iter().copied();
     let is_skewed = is_linear
-        && values().all(|value| value > 0.0)
-        && skewness(values()) > SKEWED
-        && skewness(values().map(f64::ln)).abs() < EVEN;
+        && values.clone().all(|value| value > 0.0)
+        && skewness(values.clone()) > SKEWED
+        && skewness(values.map(f64::ln)).abs() < EVEN;
     is_skewed.then(|| {
         format!(
             "target `{}`: its values are positive, and a few are far larger than most; \

@@ -24,7 +24,7 @@ use crate::{
     config::{Config, Source, TableData},
     measure::tables::TableEvaluation,
     mlp,
-    numbers::{shortest, significant},
+    numbers::shortest,
 };
 
 /// The most rows whose values are kept to be drawn.
@@ -123,9 +123,6 @@ fn origin(origins: &Origins, row: usize) -> Option<(&'static str, String)> {
         Origins::Files(files) => Some(("file", files[row].display().to_string())),
     }
 }
-
-/// Those that an f32 keeps of most values whose logarithms it holds.
-const DIGITS_OF_LOGARITHM: usize = 5;
 
 /// More are in no number.
 const MOST_DECIMALS: f64 = 330.0;
@@ -233,17 +230,17 @@ fn furthest_off(
     row: impl Fn(usize) -> Sample,
 ) -> Vec<Mistake> {
     let TargetKind::Regression(scores) = &target.kind else { return Vec::new() };
-    let short = |value| match scores.scale {
-        TargetScale::Linear => short(value, scores.mean, scores.deviation),
-        TargetScale::Log => significant(value, DIGITS_OF_LOGARITHM),
+    let [mean, deviation] = match scores.scale {
+        TargetScale::Linear => [scores.mean, scores.deviation],
+        TargetScale::Log => [0.0; 2], // values differ in their first digits
     };
     let distance = |index: usize| (values[index].0 - values[index].1).abs();
     let mut rows: Vec<usize> = (0..values.len()).collect();
     rows.sort_by(|&a, &b| distance(b).total_cmp(&distance(a)));
     rows.truncate(MOST);
     let mistake = |index: usize| Mistake {
-        truth: short(values[index].0),
-        prediction: short(values[index].1),
+        truth: short(values[index].0, mean, deviation),
+        prediction: short(values[index].1, mean, deviation),
         probability: None,
         sample: row(index),
     };

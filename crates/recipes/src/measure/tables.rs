@@ -101,21 +101,18 @@ impl<B: Backend> TableEvaluation<B> {
     ) -> Result<Self, Failure> {
         let rows = preprocessing.rows_at_a_time(EVALUATION_BATCH);
         let batching = Batching::evaluation(rows).shared(group.share());
-        let metrics = match (&preprocessing.target.kind, &table.targets) {
+        let (metrics, logarithms) = match (&preprocessing.target.kind, &table.targets) {
             (TargetKind::Regression(scores), Targets::Values(values)) => match scores.scale {
                 TargetScale::Linear => {
-                    of_values(values.iter().map(|&score| score.into()), scores.deviation)
+                    let values = values.iter().map(|&score| score.into());
+                    (of_values(values, scores.deviation), None)
                 }
                 TargetScale::Log => {
                     let value = |&score: &f32| (f64::from(score) * scores.deviation).exp();
-                    of_values(values.iter().map(value), scores.value(0.0))
+                    (of_values(values.iter().map(value), scores.value(0.0)), Some(*scores))
                 }
             },
-            _ => vec![("accuracy", Reduction::Mean)],
-        };
-        let logarithms = match preprocessing.target.kind {
-            TargetKind::Regression(scores) if !scores.scale.is_linear() => Some(scores),
-            _ => None,
+            _ => (vec![("accuracy", Reduction::Mean)], None),
         };
         let loader = TableLoader::new(table, preprocessing.task(), batching, device)?;
         let classes = preprocessing.target.classes().len();

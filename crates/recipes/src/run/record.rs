@@ -205,12 +205,21 @@ impl Record {
 
 /// The settings of a run, as they stand.
 pub(crate) fn config_of(directory: &Path) -> Result<String, Failure> {
+    config_if_there(directory)?.ok_or_else(|| not_a_run(directory))
+}
+
+/// The same; none where its file is not there.
+pub(crate) fn config_if_there(directory: &Path) -> Result<Option<String>, Failure> {
     let path = directory.join(CONFIG);
-    fs::read_to_string(&path).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => not_a_run(directory),
-        io::ErrorKind::InvalidData => unreadable(&path, "it is not UTF-8", RESTORE),
-        _ => unreadable(&path, error, CHECK_ACCESS),
-    })
+    match fs::read_to_string(&path) {
+        Ok(config) => Ok(Some(config)),
+        Err(error) => match error.kind() {
+            io::ErrorKind::NotFound => Ok(None),
+            io::ErrorKind::NotADirectory => Err(not_a_run(directory)),
+            io::ErrorKind::InvalidData => Err(unreadable(&path, "it is not UTF-8", RESTORE)),
+            _ => Err(unreadable(&path, error, CHECK_ACCESS)),
+        },
+    }
 }
 
 /// The settings of a run by dotted key, with what the recipe chose where they leave it open.

@@ -24,9 +24,9 @@ use crate::{
     paths::of_same_name,
     registry::Recipe,
     run::{
-        directory::{CONFIG, INITIAL},
+        directory::INITIAL,
         environment::Environment,
-        record::{config_of, content_of, settings_of},
+        record::{config_if_there, content_of, settings_of},
     },
     settings::{Resolved, leaves, on_other_data, refuse_changed_choices, refuse_changes_of_file},
     shell::command,
@@ -236,11 +236,9 @@ impl Begun<'_> {
 /// The settings that a run began with, with what the recipe chose then; none where this process does not see
 /// its directory.
 fn on_file(run: &Path) -> Result<Option<BTreeMap<String, Value>>, Failure> {
-    if content_of(&run.join(CONFIG))?.is_none() {
-        return Ok(None);
-    }
+    let Some(config) = config_if_there(run)? else { return Ok(None) };
     let environment = Environment::of(run)?.unwrap_or_default();
-    settings_of(run, &config_of(run)?, &environment).map(Some)
+    settings_of(run, &config, &environment).map(Some)
 }
 
 #[cfg(test)]
