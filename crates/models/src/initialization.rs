@@ -11,6 +11,10 @@ use burn::{
     module::{Param, ParamId},
     tensor::{Tensor, TensorData},
 };
+use rayon::{
+    iter::{IntoParallelIterator, ParallelIterator},
+    slice::ParallelSliceMut,
+};
 use serde::{Deserialize, Serialize};
 
 /// How a layer's weights are drawn.
@@ -80,9 +84,12 @@ pub struct Initializer<B: Backend> {
     device: B::Device,
 }
 
-/// Columns that are made orthogonal together: what they are orthogonal to may be larger than the
-/// processor's caches, and is read once for all of them.
-const AT_ONCE: usize = 16;
+/// Columns that are drawn, and made orthogonal to all before them, at a time.
+const AT_ONCE: usize = 64;
+
+/// Of these, the columns of one thread: what they are orthogonal to may be larger than the processor's
+/// caches, and is read once for all of them.
+const OF_THREAD: usize = 8;
 
 impl<B: Backend> Initializer<B> {
     /// Weights drawn from a seed.
@@ -202,11 +209,13 @@ impl<B: Backend> Initializer<B> {
         let mut basis: Vec<Vec<f64>> = Vec::with_capacity(columns);
         for first in (0..columns).step_by(AT_ONCE) {
             let mut vectors: Vec<Vec<f64>> =
-                (first..columns.min(first + AT_ONCE)).map(draw).collect();
+                (first..columns.min(first + AT_ONCE)).into_par_iter().map(draw).collect();
             let lengths: Vec<f64> = vectors.iter().map(|vector| norm(vector)).collect();
-            for other in &basis {
-                vectors.iter_mut().for_each(|vector| make_orthogonal(vector, other));
-            }
+            vectors.par_chunks_mut(OF_THREAD).for_each(|vectors| {
+                for other in &basis {
+                    vectors.iter_mut().for_each(|vector| make_orthogonal(vector, other));
+                }
+            });
             for (mut vector, before) in vectors.into_iter().zip(lengths) {
                 basis[first..].iter().for_each(|other| make_orthogonal(&mut vector, other));
                 let mut length = norm(&vector);
@@ -387,7 +396,7 @@ mod tests {
     fn an_orthogonal_matrix_keeps_lengths() {
         let initializer = Initializer::<Selected>::seeded(3, &Device::default());
         // Of a square matrix the last columns have little left, and are projected twice.
-        for [rows, columns] in [[12, 5], [40, 40], [70, 33]] {
+        for [rows, columns] in [[12, 5], [150, 150], [150, 70]] {
             let matrix = initializer.orthogonal("weight", [rows, columns]);
             let product = values(matrix.map(|matrix| matrix.clone().transpose().matmul(matrix)));
             for (index, value) in product.into_iter().enumerate() {
