@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_that_change_train_losses_alone_are_told() {
+    fn settings_that_change_losses_are_told() {
         let of = |settings: [&[(&str, Value)]; 2]| {
             let run = |place: usize| {
                 let Finished { mut record, summary, .. } = run(["a", "b"][place], 0, 0.1, 0.5);
@@ -363,7 +363,7 @@ mod tests {
             };
             let notes =
                 Runs { finished: [0, 1].map(run).into(), notes: Vec::new() }.compare().notes;
-            let told = notes.into_iter().filter(|note| note.starts_with("train losses cannot"));
+            let told = notes.into_iter().filter(|note| note.contains("losses cannot"));
             told.collect::<Vec<_>>()
         };
         let note = |keys: &str| {
@@ -380,6 +380,10 @@ mod tests {
         assert_eq!(of([&mixed, &balanced]), both);
         let smooth = [("augment.label_smoothing", json!(0.1)), ("augment.cutmix", json!(1.0))];
         assert_eq!(of([&smooth, &[]]), note("`augment.cutmix` and `augment.label_smoothing`"));
+        let [plain, log] = ["linear", "log"].map(|scale| ("data.target_scale", json!(scale)));
+        let all = "losses cannot be compared, as errors can: they depend on `data.target_scale`, in which \
+                   the runs differ";
+        assert_eq!(of([&[plain], &[log, balanced[0].clone()]]), [all]);
     }
 
     /// What chooses samples counts only where it is not known that they are the same.

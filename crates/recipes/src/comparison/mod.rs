@@ -3,6 +3,7 @@
 mod best;
 mod differences;
 mod finished;
+mod roles;
 mod row;
 mod sorted;
 
@@ -95,7 +96,7 @@ impl Runs {
                         between seeds include those of the data";
             notes.push(note.to_owned());
         }
-        notes.extend(note_on_train_losses(&rows));
+        notes.extend(note_on_losses(&rows));
         let best = match best::best(&rows) {
             Ok(best) => best.map(|(best, note)| {
                 notes.extend(note);
@@ -243,19 +244,23 @@ impl Comparison {
 const OF_TRAIN_LOSSES: [&str; 4] =
     ["augment.cutmix", "augment.label_smoothing", "augment.mixup", "data.class_weights"];
 
-/// The note where train losses are not of the same.
-fn note_on_train_losses(rows: &[Row]) -> Option<String> {
+/// The setting that changes the losses of all splits.
+const OF_LOSSES: &str = "data.target_scale";
+
+/// The note where losses are not of the same.
+fn note_on_losses(rows: &[Row]) -> Option<String> {
     let differs = |key: &&str| {
         let mut values = rows.iter().filter_map(|row| row.settings.get(*key));
         values.next().is_some_and(|first| values.any(|other| !same(other, first)))
     };
-    let keys: Vec<&str> = OF_TRAIN_LOSSES.into_iter().filter(differs).collect();
-    (!keys.is_empty()).then(|| {
-        format!(
-            "train losses cannot be compared, as others can: they depend on {}, in which the runs differ",
-            in_backticks(&keys, "and")
-        )
-    })
+    let of_train: Vec<&str> = OF_TRAIN_LOSSES.into_iter().filter(differs).collect();
+    let (what, keys) = match differs(&OF_LOSSES) {
+        true => ("losses cannot be compared, as errors can", vec![OF_LOSSES]),
+        false if of_train.is_empty() => return None,
+        false => ("train losses cannot be compared, as others can", of_train),
+    };
+    let keys = in_backticks(&keys, "and");
+    Some(format!("{what}: they depend on {keys}, in which the runs differ"))
 }
 
 /// Each row with each later one.

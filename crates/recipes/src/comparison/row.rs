@@ -6,51 +6,14 @@ use inference::InputKind;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::finished::{FRACTION, Finished, fraction, is_table, seed_chooses_samples};
+use super::{
+    finished::{FRACTION, Finished, fraction, is_table, seed_chooses_samples},
+    roles::{Role, keys, role},
+};
 use crate::{
     registry::{self, Recipe},
     spread::Spread,
 };
-
-/// The settings that say what is learnt, beside the paths of the data.
-const TASK: [&str; 7] = [
-    "data.source",
-    "data.drawing",
-    "data.labels",
-    "data.target",
-    "data.task",
-    "data.tokens",
-    "data.vocabulary",
-];
-/// Those that say of which samples, and which are held out; equal hashes of the samples say it better.
-const CHOICE: [&str; 7] = [
-    "data.group",
-    "data.header",
-    "data.hold_out",
-    "data.missing",
-    "data.on_missing_target",
-    "data.test",
-    "data.validation",
-];
-/// Where the data are.
-const DATA: [&str; 3] = ["data.path", "data.validation_path", "data.test_path"];
-
-/// The settings of `[data]` on which the hash of the samples does not depend, and which may therefore
-/// differ where the hashes are compared.
-const BESIDE: [&str; 10] = [
-    "data.cache",
-    "data.channels",
-    "data.class_weights",
-    "data.normalise",
-    "data.order",
-    "data.residency",
-    "data.resize",
-    "data.sequence_length",
-    "data.size",
-    "data.workers",
-];
-/// It decides how categories become features, which are hashed.
-const EMBEDDING: &str = "model.embedding";
 
 /// A run, or several that differ only in their seeds and in what those choose of the data.
 #[derive(Debug, Serialize)]
@@ -100,19 +63,19 @@ fn differ(hash: &Option<String>, other: &Option<String>) -> bool {
 impl Row {
     /// What was to be learnt: from what kind of input, by which recipe where recipes that read the same have
     /// other losses, and the settings that say what of.
-    fn task(&self) -> (Option<InputKind>, Option<&str>, [Option<&Value>; TASK.len()]) {
+    fn task(&self) -> (Option<InputKind>, Option<&str>, Vec<Option<&Value>>) {
         let input = registry::find(&self.recipe).ok().map(|found| found.input);
         // Losses of texts are those of words, or of characters.
         let is_its_own = input.is_none_or(|input| input == InputKind::Text);
         let recipe = is_its_own.then_some(self.recipe.as_str());
-        (input, recipe, TASK.map(|key| self.settings.get(key)))
+        (input, recipe, keys(Role::Task).map(|key| self.settings.get(key)).collect())
     }
 
     /// Whether both had the same task, on samples with the same hash, or chosen alike from data at the same
     /// paths.
     pub(super) fn learnt_the_same(&self, other: &Self) -> bool {
-        let is_alike = |key: &&str| self.settings.get(*key) == other.settings.get(*key);
-        let are_chosen_alike = || DATA.iter().chain(&CHOICE).all(is_alike);
+        let is_alike = |key: &str| self.settings.get(key) == other.settings.get(key);
+        let are_chosen_alike = || keys(Role::Place).chain(keys(Role::Choice)).all(is_alike);
         let are_the_same = || self.has_same_samples(other) == Some(true) || are_chosen_alike();
         self.task() == other.task() && are_the_same()
     }
@@ -162,10 +125,10 @@ impl Row {
         let some_rows = is_table(&self.settings) && fraction(&self.settings) < 1.0;
         let is_of_data = |key: &str| match key {
             FRACTION => some_rows, // of pictures all are hashed
-            _ => key.starts_with("data.") && !BESIDE.contains(&key),
+            _ => role(key).is_some_and(|role| role != Role::Beside),
         };
         let settings = self.settings.iter().map(|(key, value)| (key.as_str(), value));
-        settings.filter(|&(key, _)| is_of_data(key) || key == EMBEDDING).collect()
+        settings.filter(|&(key, _)| is_of_data(key)).collect()
     }
 
     /// - `group`: at least one run, each with another seed
