@@ -109,7 +109,7 @@ fn train<B: AutodiffBackend>(
     let model = inputs.begin(network.init::<B>(seed, device), &description)?;
 
     // The loop.
-    let mut run = inputs.open_run(begun, &config)?;
+    let mut run = begun.open(&config, inputs)?;
     let (interrupt, group) = (run.interrupt(), run.group());
     let settings = config.trainer(train.steps_per_epoch()).keep_best_if(validation.is_some());
     let settings = run.complete(settings, &description, &[length]);

@@ -18,6 +18,7 @@ use crate::{
     inputs::{
         class_weights::ClassWeights,
         data_notes::{note_on_sizes, notes_on_own_splits, shorten_notes_on_columns},
+        run_inputs::RunInputs,
     },
     measure::tables::{TableEvaluation, table_losses},
     planning::{
@@ -91,7 +92,7 @@ fn train<B: AutodiffBackend>(
     let splits = read(&config)?;
     begun.keep_apart(&splits.shared)?;
     let source = config.data.source_hash()?;
-    let data = DataHashes { samples: splits.fingerprint(), source };
+    let hashes = DataHashes { samples: splits.fingerprint(), source };
     let mut notes = notes_on_rows(&given, &splits);
     let TableSplits { train, validation, test, preprocessing, skipped, .. } = splits;
     let (labels, classes) = (train.targets.labels(), preprocessing.target.classes());
@@ -117,8 +118,8 @@ fn train<B: AutodiffBackend>(
     };
 
     // The loop.
-    let mut run = begun.open(&config, &data, &notes)?;
-    run.skipped(skipped);
+    let inputs = RunInputs { weights: None, hashes, notes, skipped };
+    let mut run = begun.open(&config, &inputs)?;
     let interrupt = run.interrupt();
     let settings = config.trainer(train.steps_per_epoch()).keep_best_if(validation.is_some());
     let settings = run.complete(settings, &description, &[features]);

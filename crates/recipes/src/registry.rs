@@ -21,7 +21,7 @@ use crate::{
         out_of_memory,
         start::{Begun, WorkProgress},
     },
-    settings::{Resolved, leaves},
+    settings::leaves,
     simplenet, vgg, vgg_pretrain,
 };
 
@@ -87,13 +87,8 @@ impl Recipe {
         Config<Data, Model, Augment>: DeserializeOwned + Serialize + Check,
     {
         let config: Config<Data, Model, Augment> = self.resolve(layers)?;
-        if start.resumes {
-            // Before anything is read that may be other only because of them.
-            start.refuse_changed_settings(self, &config)?;
-        }
-        let given = Resolved::of(&config)?;
-        let pictures = residency(&given.settings);
-        let (begun, device) = start.begin(self, given)?;
+        let (begun, device) = start.begin(self, &config)?;
+        let pictures = residency(&begun.given.settings);
         let training = &config.training;
         training.apply(&device)?;
         out_of_memory::advise(LessMemory { training, divides: self.divides, pictures }.advice());

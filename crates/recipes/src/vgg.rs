@@ -20,6 +20,7 @@ use crate::{
         features::{Features, Frozen, FrozenSplits},
         image_set::{ImageSet, bytes_on_device},
         pretrained::Pretrained,
+        run_inputs::RunInputs,
         weights_file::note_on_division,
     },
     measure::images::{ImageLoss, measure_batches},
@@ -87,8 +88,8 @@ fn train<B: AutodiffBackend>(
     notes.extend(note);
 
     // Step 4: train the head; step 5, where it is asked for: with it the last block, at a lower rate.
-    let mut run = begun.open(&config, &hashes, &notes)?;
-    run.skipped(skipped);
+    let inputs = RunInputs { weights: None, hashes, notes, skipped };
+    let mut run = begun.open(&config, &inputs)?;
     if frozen_blocks > 0 {
         run.record_fingerprint("its frozen weights", frozen.hash.clone());
         run.record_fingerprint(KEEPS, keeps.to_string());

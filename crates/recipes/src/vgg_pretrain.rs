@@ -58,7 +58,7 @@ fn train<B: AutodiffBackend>(
     };
 
     // The loop.
-    let mut run = inputs.open_run(begun, &config)?;
+    let mut run = begun.open(&config, inputs)?;
     let interrupt = run.interrupt();
     let settings = config.trainer(train.steps_per_epoch()).keep_best_if(validation.is_some());
     let settings = run.complete(settings, &description, &images.sample());

@@ -3,14 +3,8 @@
 use backend::Backend;
 use burn::module::Module;
 use inference::Description;
-use serde::Serialize;
 
-use crate::{
-    Failure,
-    config::Config,
-    inputs::initial_weights::TrainedWeights,
-    run::{Run, environment::DataHashes, start::Begun},
-};
+use crate::{Failure, inputs::initial_weights::TrainedWeights, run::environment::DataHashes};
 
 /// What a run records of its data, and the weights that it begins with.
 pub(crate) struct RunInputs {
@@ -37,17 +31,5 @@ impl RunInputs {
             Some(weights) => weights.load(network, architecture, classes),
             None => Ok(network),
         }
-    }
-
-    /// Creates the run directory, or reopens it.
-    pub(crate) fn open_run<'a, Data: Serialize, Model: Serialize, Augment: Serialize>(
-        &self,
-        begun: Begun<'a>,
-        config: &Config<Data, Model, Augment>,
-    ) -> Result<Run<'a>, Failure> {
-        let mut run = begun.open(config, &self.hashes, &self.notes)?;
-        run.skipped(self.skipped);
-        run.begins_with(self.weights.as_ref());
-        Ok(run)
     }
 }

@@ -41,7 +41,7 @@ use self::{
 use crate::{
     ExitCode, Failure, Summary,
     config::{Config, Training},
-    inputs::initial_weights::TrainedWeights,
+    inputs::{initial_weights::TrainedWeights, run_inputs::RunInputs},
     numbers::of_training,
     planning::{memory::Footprint, odd_settings::odd, plan::FrozenLayers},
     registry::Recipe,
@@ -68,25 +68,18 @@ pub(crate) struct Run<'a> {
 
 impl<'a> Begun<'a> {
     /// Creates the run directory, or reopens it.
-    ///
-    /// - `notes`: notes to the user, a sentence each
     pub(crate) fn open<Data: Serialize, Model: Serialize, Augment: Serialize>(
         self,
         config: &Config<Data, Model, Augment>,
-        data: &DataHashes,
-        notes: &[String],
+        inputs: &RunInputs,
     ) -> Result<Run<'a>, Failure> {
         let resolved = Resolved::of(config)?;
         self.stop_if_asked()?;
-        let directory = self.start.directory.clone();
-        let before = if self.start.resumes { Environment::of(&directory)? } else { None };
-        if self.start.resumes {
-            // First, since the data may be other only because of them.
-            let now = leaves(&resolved.settings);
-            self.refuse_changed_choices(&now)?;
-            self.refuse_other_data(before.as_ref(), &data.samples, &now)?;
-        }
-        let Self { start, recipe, device_name, given } = self;
+        let RunInputs { weights, hashes: data, notes, skipped } = inputs;
+        self.refuse_changes(&leaves(&resolved.settings), &data.samples)?;
+        let Self { start, recipe, device_name, given, before } = self;
+        let (directory, before) =
+            (start.directory.clone(), before.and_then(|before| before.environment));
         let chosen = chosen(&given.settings, &resolved.settings);
         let resolved = Resolved { toml: given.toml, ..resolved };
         // A rank that cannot read its data ends all ranks before there is a directory.
@@ -94,7 +87,7 @@ impl<'a> Begun<'a> {
         let ranks = start.group.share().of;
         let mut environment = Environment::new(&device_name, data, ranks);
         environment.chosen = chosen;
-        let mut notes = notes.to_vec();
+        let mut notes = notes.clone();
         let on_steps = before.as_ref().and_then(|before| environment.note_on_steps_before(before));
         notes.extend(on_steps.filter(|_| start.group.is_rank_zero()));
         let files = match (start.group.is_rank_zero(), start.resumes) {
@@ -113,7 +106,7 @@ impl<'a> Begun<'a> {
                 "{ranks} ranks share {cores} cores: more ranks than cores do not train faster"
             ));
         }
-        Ok(Run {
+        let mut run = Run {
             start,
             device_name,
             files,
@@ -123,11 +116,13 @@ impl<'a> Begun<'a> {
             training: config.training.clone(),
             frozen: FrozenLayers::default(),
             notes,
-            skipped: 0,
+            skipped: *skipped,
             seconds_preparing: 0.0,
             seconds_validating: None,
             has_validated: false,
-        })
+        };
+        run.begins_with(weights.as_ref());
+        Ok(run)
     }
 }
 
@@ -142,18 +137,13 @@ impl Run<'_> {
         self.start.group.clone()
     }
 
-    /// Records how many records could not be used.
-    pub(crate) fn skipped(&mut self, records: usize) {
-        self.skipped = records;
-    }
-
     /// Records what the result depends on besides the settings and the data, by its hash.
     pub(crate) fn record_fingerprint(&mut self, what: &str, hash: String) {
         self.fingerprints.insert(what.to_owned(), hash);
     }
 
     /// Records the weights that training begins with, if they are not drawn.
-    pub(crate) fn begins_with(&mut self, weights: Option<&TrainedWeights>) {
+    fn begins_with(&mut self, weights: Option<&TrainedWeights>) {
         let Some(weights) = weights else { return };
         self.notes.extend(weights.note_on_division(&self.data));
         self.record_fingerprint("its initial weights", weights.hash());

@@ -58,7 +58,26 @@ pub(crate) struct Begun<'a> {
     pub(super) recipe: &'static Recipe,
     pub(super) device_name: String,
     /// The configuration, before the recipe chooses what that leaves open.
-    pub(super) given: Resolved,
+    pub(crate) given: Resolved,
+    /// Of a run that resumes, where this process sees its directory.
+    pub(super) before: Option<Before>,
+}
+
+/// What a run has on file.
+pub(super) struct Before {
+    /// The settings that it began with, with what the recipe chose then.
+    pub(super) settings: BTreeMap<String, Value>,
+    /// When it was started or last resumed.
+    pub(super) environment: Option<Environment>,
+}
+
+impl Before {
+    fn of(run: &Path) -> Result<Option<Self>, Failure> {
+        let Some(config) = config_if_there(run)? else { return Ok(None) };
+        let environment = Environment::of(run)?;
+        let settings = settings_of(run, &config, &environment.clone().unwrap_or_default())?;
+        Ok(Some(Self { settings, environment }))
+    }
 }
 
 impl<'a> Start<'a> {
@@ -74,25 +93,21 @@ impl<'a> Start<'a> {
         }
     }
 
-    /// Refuses to go on under other settings than the run has on file, if it has any.
-    pub(crate) fn refuse_changed_settings(
-        &self,
-        recipe: &Recipe,
-        config: &impl Serialize,
-    ) -> Result<(), Failure> {
-        let now = serde_json::to_value(config);
-        let (Some(began_with), Ok(now)) = (on_file(&self.directory)?, now) else { return Ok(()) };
-        refuse_changes_of_file(&self.directory, &recipe.settings(), began_with, leaves(&now))
-    }
-
-    /// Opens the device of this process, and so begins.
+    /// Opens the device of this process, and so begins. A run does not go on under other settings than it has on
+    /// file: this is the first check, as all else may be other only because of them.
     ///
-    /// - `given`: the configuration, before the recipe chooses what that leaves open
+    /// - `config`: the configuration, before the recipe chooses what that leaves open
     pub(crate) fn begin(
         self,
         recipe: &'static Recipe,
-        given: Resolved,
+        config: &impl Serialize,
     ) -> Result<(Begun<'a>, Device), Failure> {
+        let given = Resolved::of(config)?;
+        let before = if self.resumes { Before::of(&self.directory)? } else { None };
+        if let Some(Before { settings, .. }) = &before {
+            let now = leaves(&given.settings);
+            refuse_changes_of_file(&self.directory, &recipe.settings(), settings.clone(), now)?;
+        }
         if self.group.is_shared() {
             let group = self.group.clone();
             set_sum_over_processes(Some(Rc::new(move |numbers: &mut [f64]| {
@@ -101,7 +116,7 @@ impl<'a> Start<'a> {
             })));
         }
         let (device, device_name) = device::open_for(self.group.on_host())?;
-        Ok((Begun { start: self, recipe, device_name, given }, device))
+        Ok((Begun { start: self, recipe, device_name, given, before }, device))
     }
 }
 
@@ -178,44 +193,37 @@ impl Begun<'_> {
         result.map_err(Into::into)
     }
 
-    /// Refuses to go on where the recipe chooses otherwise than the run has on file, if it has anything.
-    ///
-    /// - `now`: the settings with all choices made
-    pub(super) fn refuse_changed_choices(
-        &self,
-        now: &BTreeMap<String, Value>,
-    ) -> Result<(), Failure> {
-        let Some(began_with) = on_file(&self.start.directory)? else { return Ok(()) };
-        refuse_changed_choices(&self.start.directory, began_with, now.clone())
-    }
-
     /// What a run that resumes has recorded besides its settings and its data; the first process reads it,
     /// for all.
     pub(crate) fn recorded(&self, what: &str) -> Result<Option<String>, Failure> {
-        let reads = self.start.resumes && self.start.group.is_rank_zero();
-        let before = if reads { Environment::of(&self.start.directory)? } else { None };
-        let found = before.and_then(|mut before| before.fingerprints.remove(what));
+        let before = self.before.as_ref().filter(|_| self.start.group.is_rank_zero());
+        let environment = before.and_then(|before| before.environment.as_ref());
+        let found = environment.and_then(|before| before.fingerprints.get(what).cloned());
         let found = self.start.group.broadcast(found.unwrap_or_default().into_bytes())?;
         let found = String::from_utf8(found).expect("it was text");
         Ok((!found.is_empty()).then_some(found))
     }
 
-    /// Refuses to go on with other data than the run began with.
+    /// Refuses to go on where the recipe chooses otherwise than the run has on file, or with other data than it
+    /// began with.
     ///
-    /// - `before`: when the run was started or last resumed
     /// - `now`: the settings with all choices made
-    pub(super) fn refuse_other_data(
+    /// - `data`: the hash of the samples
+    pub(super) fn refuse_changes(
         &self,
-        before: Option<&Environment>,
-        data: &str,
         now: &BTreeMap<String, Value>,
+        data: &str,
     ) -> Result<(), Failure> {
+        let Some(Before { settings: began_with, environment }) = &self.before else {
+            return Ok(());
+        };
         let run = &self.start.directory;
-        let before = before.and_then(|environment| environment.data.as_ref());
-        if before.is_none_or(|began_with| began_with.samples == data) {
+        // First, since the data may be other only because of them.
+        refuse_changed_choices(run, began_with.clone(), now.clone())?;
+        let before = environment.as_ref().and_then(|environment| environment.data.as_ref());
+        if before.is_none_or(|before| before.samples == data) {
             return Ok(());
         }
-        let began_with = on_file(&self.start.directory)?.unwrap_or_default();
         if began_with.get("data.path") == now.get("data.path")
             && let Some(failure) = of_same_name(run)
         {
@@ -227,18 +235,10 @@ impl Begun<'_> {
             format!(
                 "resume with the data that it began with, and with that version of this program; to train \
                  on these data: {}",
-                on_other_data(run, &began_with, now)
+                on_other_data(run, began_with, now)
             ),
         ))
     }
-}
-
-/// The settings that a run began with, with what the recipe chose then; none where this process does not see
-/// its directory.
-fn on_file(run: &Path) -> Result<Option<BTreeMap<String, Value>>, Failure> {
-    let Some(config) = config_if_there(run)? else { return Ok(None) };
-    let environment = Environment::of(run)?.unwrap_or_default();
-    settings_of(run, &config, &environment).map(Some)
 }
 
 #[cfg(test)]
@@ -252,9 +252,8 @@ mod tests {
     #[test]
     fn a_run_that_exists_may_share_files() {
         let mut nobody = ();
-        let given = Resolved { toml: String::new(), settings: Value::Null };
         let (mut begun, _) =
-            Start::new("run".into(), &mut nobody).begin(&crate::mlp::RECIPE, given).unwrap();
+            Start::new("run".into(), &mut nobody).begin(&crate::mlp::RECIPE, &Value::Null).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.csv");
         fs::write(&path, "x,y\n1,0\n2,1\n").unwrap();

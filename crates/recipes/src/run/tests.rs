@@ -36,9 +36,10 @@ fn what_does_not_fit_into_memory_is_told() {
     let mut nobody = ();
     let start = Start::new(folder.path().join("run"), &mut nobody);
     let config: Config<TableData, mlp::Model> = mlp::RECIPE.resolve(Vec::new()).unwrap();
-    let data = DataHashes { samples: "data".to_owned(), source: None };
-    let (begun, _) = start.begin(&mlp::RECIPE, Resolved::of(&config).unwrap()).unwrap();
-    let mut run = begun.open(&config, &data, &[]).unwrap();
+    let hashes = DataHashes { samples: "data".to_owned(), source: None };
+    let inputs = RunInputs { weights: None, hashes, notes: Vec::new(), skipped: 0 };
+    let (begun, _) = start.begin(&mlp::RECIPE, &config).unwrap();
+    let mut run = begun.open(&config, &inputs).unwrap();
     let hidden = vec![1_000_000; 2]; // a matrix of 4 TB
     let network = MlpConfig { inputs: 1, hidden, outputs: 1, ..MlpConfig::default() };
     let shape = ImageShape { channels: 1, height: 1, width: 1 };
