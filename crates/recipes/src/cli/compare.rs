@@ -5,7 +5,10 @@ use std::{io::stdout, iter, path::PathBuf};
 use clap::ValueHint;
 use terminal_size::{Width, terminal_size_of};
 
-use super::output::{Output, aligned, indented, refuse_output, write_output};
+use super::{
+    new_file::{HTML, NewFile},
+    output::{Output, aligned, indented},
+};
 use crate::{
     Failure,
     comparison::{Comparison, Runs, told},
@@ -31,17 +34,15 @@ pub(super) struct CompareArguments {
 const LINE: usize = 100;
 
 pub(super) fn run(arguments: &CompareArguments, output: &Output) -> Result<(), Failure> {
-    if let Some(file) = &arguments.output {
-        refuse_output(file, "--output", "HTML", &["html", "htm"], arguments.force)?;
-    }
+    let check = |file| NewFile::check(file, "--output", HTML, arguments.force);
+    let file = arguments.output.as_deref().map(check).transpose()?;
     let runs = Runs::read(&arguments.runs)?;
     let comparison = match &arguments.sort {
         Some(column) => runs.compare().sorted_by(column)?,
         None => runs.compare(),
     };
-    if let Some(file) = &arguments.output {
-        let page = runs.page(&comparison);
-        write_output(file, "--output", page.as_bytes())?;
+    if let Some(file) = file {
+        file.write(runs.page(&comparison).as_bytes())?;
     }
     let terminal = terminal_size_of(stdout()).map(|(Width(columns), _)| usize::from(columns));
     output.result(&comparison, |comparison| describe(comparison, terminal))

@@ -10,7 +10,8 @@ use store::{NumberType, TensorFile, sha256_hex};
 
 use super::{
     model::model_at,
-    output::{Output, refuse_output, write_output},
+    new_file::{FileFormat, NewFile},
+    output::Output,
 };
 use crate::{
     ExitCode, Failure,
@@ -80,13 +81,13 @@ struct Exported {
 pub(super) fn run(arguments: &ExportArguments, output: &Output) -> Result<(), Failure> {
     let model = model_at(&arguments.run)?;
     let [(safetensors, _), (onnx, _)] = EXPORTS;
-    let (default, format, ending) = match arguments.format {
-        Format::Safetensors => (safetensors, "safetensors", "safetensors"),
-        Format::Onnx => (onnx, "ONNX", "onnx"),
+    let (default, format) = match arguments.format {
+        Format::Safetensors => (safetensors, FileFormat("safetensors", &["safetensors"])),
+        Format::Onnx => (onnx, FileFormat("ONNX", &["onnx"])),
     };
     let file = arguments.output.clone().unwrap_or_else(|| model.with_file_name(default));
     refuse_files_of_runs(&file)?;
-    refuse_output(&file, "--output", format, &[ending], arguments.force)?;
+    let new_file = NewFile::check(&file, "--output", format, arguments.force)?;
     let numbers = arguments.precision.numbers();
     let bytes = match arguments.format {
         Format::Safetensors => TensorFile::read(&model)
@@ -97,7 +98,7 @@ pub(super) fn run(arguments: &ExportArguments, output: &Output) -> Result<(), Fa
             Model::<Selected>::read(&model, &device)?.to_onnx(numbers)?
         }
     };
-    write_output(&file, "--output", &bytes)?;
+    new_file.write(&bytes)?;
     let written = Exported {
         file: file.display().to_string(),
         bytes: bytes.len(),

@@ -4,7 +4,8 @@ use std::{iter, path::PathBuf};
 
 use super::{
     arguments::{RecipeParser, at_least},
-    output::{Output, refuse_output, write_output},
+    new_file::{NewFile, SVG},
+    output::Output,
     signals::stop_on_signals,
     train::recipe_and_layers,
 };
@@ -61,16 +62,14 @@ pub(super) fn run(
             "`--from` must be above 0, and `--to` above that, both as 32-bit floats",
         ));
     }
-    if let Some(file) = &arguments.output {
-        refuse_output(file, "--output", "SVG", &["svg"], arguments.force)?;
-    }
+    let check = |file| NewFile::check(file, "--output", SVG, arguments.force);
+    let file = arguments.output.as_deref().map(check).transpose()?;
     let (recipe, layers) = recipe_and_layers(&arguments.recipe, &arguments.settings)?;
     let mut console = Console::new(progress);
     let range = Range { from, to, steps };
     let test = range_test(recipe, &layers, range, stop_on_signals(true)?, &mut console)?;
-    if let Some(file) = &arguments.output {
-        let chart = chart(&test).svg();
-        write_output(file, "--output", chart.as_bytes())?;
+    if let Some(file) = file {
+        file.write(chart(&test).svg().as_bytes())?;
     }
     let own = SettingsLayer::recipe(recipe.name, recipe.toml);
     let all: Vec<&SettingsLayer> = iter::once(&own).chain(&layers).collect();

@@ -45,30 +45,27 @@ pub(super) fn misuse(error: &clap::Error, words: &[String]) -> Failure {
     });
     let valid = error.get(ContextKind::ValidValue).map(ContextValue::to_string);
     let recipe = words.iter().find_map(|word| registry::find(word).ok());
-    if let Some(setting) = setting_for(error, &rendered, recipe) {
+    let as_setting = |setting: String| {
         let key = setting.split('=').next().unwrap_or_default();
-        let help = match is_of(&rendered, &["resume"]) && !may_be_changed(key) {
+        match is_of(&rendered, &["resume"]) && !may_be_changed(key) {
             true => format!("a resumed run keeps its `{key}`"),
             false => format!("settings are given with `--set`: `--set {setting}`"),
-        };
-        return Failure::new(ExitCode::Usage, message, help);
-    }
-    if let Some(command) = data_given(error, &rendered, recipe) {
-        return Failure::new(ExitCode::Usage, message, format!("to train on it: {command}"));
-    }
-    if let Some(command) = source_left_out(error) {
-        let help = format!("name the kind of data first: {command}");
-        return Failure::new(ExitCode::Usage, message, help);
-    }
-    if let Some(help) = of_other_programs(error, &rendered) {
-        return Failure::new(ExitCode::Usage, message, help);
-    }
-    let help = match (suggestion, valid.filter(|values| !values.is_empty())) {
+        }
+    };
+    let as_data = |command| format!("to train on it: {command}");
+    let with_source = |command| format!("name the kind of data first: {command}");
+    let by_clap = || match (suggestion, valid.filter(|values| !values.is_empty())) {
         (Some(name), None) => format!("did you mean `{name}`?"),
         (Some(name), Some(valid)) => format!("did you mean `{name}`? Possible values: {valid}"),
         (None, Some(valid)) => format!("possible values: {valid}"),
         (None, None) => usage(&rendered),
     };
+    let help = setting_for(error, &rendered, recipe)
+        .map(as_setting)
+        .or_else(|| data_given(error, &rendered, recipe).map(as_data))
+        .or_else(|| source_left_out(error).map(with_source))
+        .or_else(|| of_other_programs(error, &rendered))
+        .unwrap_or_else(by_clap);
     Failure::new(ExitCode::Usage, message, help)
 }
 

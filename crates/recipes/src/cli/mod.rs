@@ -17,6 +17,7 @@ mod logger;
 mod lr_find;
 mod misuse;
 mod model;
+mod new_file;
 mod other_programs;
 mod output;
 mod panics;

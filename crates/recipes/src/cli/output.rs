@@ -3,14 +3,11 @@
 use std::{
     cell::Cell,
     env,
-    ffi::OsStr,
     io::{self, ErrorKind, IsTerminal, Write, stderr, stdout},
-    path::Path,
 };
 
 use serde::Serialize;
 use serde_json::json;
-use store::write_whole;
 
 use crate::{ExitCode, Failure, console::printable};
 
@@ -145,69 +142,6 @@ pub(super) fn print_failure(failure: &Failure) {
             let _ = writeln!(stderr, "{} {}", coloured("help:", CYAN), printable(help));
         }
     }
-}
-
-/// Writes a file that an option names.
-pub(super) fn write_output(file: &Path, option: &str, content: &[u8]) -> Result<(), Failure> {
-    write_whole(file, content).map_err(|error| {
-        Failure::user_data(error).or(&format!("to write another file: `{option} FILE`"))
-    })
-}
-
-/// Refuses a file whose ending is that of another format, or in a folder that does not exist, and to
-/// overwrite one unless that was asked for: to be called before the work whose result the file is to
-/// hold.
-///
-/// - `option`: the option that names the file
-/// - `format`: what is written
-/// - `endings`: those of the format, the usual one first
-pub(super) fn refuse_output(
-    file: &Path,
-    option: &str,
-    format: &str,
-    endings: &[&str],
-    force: bool,
-) -> Result<(), Failure> {
-    let (shown, usual) = (file.display(), endings[0]);
-    let is_other = |given: &OsStr| !endings.iter().any(|ending| given.eq_ignore_ascii_case(ending));
-    if file.extension().is_some_and(is_other) {
-        return Err(Failure::new(
-            ExitCode::Usage,
-            format!("`{option}` writes {format}, but `{shown}` does not end in `.{usual}`"),
-            format!("name a file that ends in `.{usual}`"),
-        ));
-    }
-    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
-    if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
-        return Err(Failure::new(
-            ExitCode::UserData,
-            format!("`{shown}` cannot be written: there is no folder `{}`", folder.display()),
-            format!("create the folder, or name another file with `{option}`"),
-        ));
-    }
-    let why = match file {
-        _ if file == Path::new("-") => "is no file: nothing is written to standard output",
-        _ if file.is_dir() => "is a folder",
-        _ if file.exists() && !file.is_file() => {
-            "is not a regular file, and would be replaced by one"
-        }
-        _ => "",
-    };
-    if !why.is_empty() {
-        return Err(Failure::new(
-            ExitCode::UserData,
-            format!("`{shown}` {why}"),
-            format!("name another file with `{option}`"),
-        ));
-    }
-    if force || !file.exists() {
-        return Ok(());
-    }
-    Err(Failure::new(
-        ExitCode::UserData,
-        format!("`{shown}` already exists"),
-        format!("name another file with `{option}`, or replace it with `--force`"),
-    ))
 }
 
 #[cfg(test)]

@@ -7,7 +7,8 @@ use serde::Serialize;
 
 use super::{
     arguments::RecipeParser,
-    output::{Output, aligned, indented, refuse_output, write_output},
+    new_file::{NewFile, SVG},
+    output::{Output, aligned, indented},
     train::recipe_and_layers,
 };
 use crate::{
@@ -69,9 +70,8 @@ pub(super) fn run(
     progress: ProgressMode,
     output: &Output,
 ) -> Result<(), Failure> {
-    if let Some(file) = &arguments.svg {
-        refuse_output(file, "--svg", "SVG", &["svg"], arguments.force)?;
-    }
+    let check = |file| NewFile::check(file, "--svg", SVG, arguments.force);
+    let file = arguments.svg.as_deref().map(check).transpose()?;
     let (recipe, layers) = recipe_and_layers(&arguments.recipe, &arguments.settings)?;
     let mut console = Console::new(progress);
     // What lies on the device depends on how large a tensor that takes.
@@ -89,9 +89,8 @@ pub(super) fn run(
         multiply_adds_per_second,
         seconds_at_peak: plan.training_multiply_adds / multiply_adds_per_second,
     });
-    if let Some(file) = &arguments.svg {
-        let chart = learning_rate_chart(&plan).svg();
-        write_output(file, "--svg", chart.as_bytes())?;
+    if let Some(file) = file {
+        file.write(learning_rate_chart(&plan).svg().as_bytes())?;
     }
     let device_memory_bytes = device::memory_bytes();
     let is_measured = peaks.is_some();

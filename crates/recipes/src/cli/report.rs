@@ -6,7 +6,8 @@ use clap::ValueHint;
 use serde::Serialize;
 
 use super::{
-    output::{Output, print_note, refuse_output},
+    new_file::{HTML, NewFile},
+    output::{Output, print_note},
     signals::report_begins,
 };
 use crate::{
@@ -43,7 +44,7 @@ pub(super) fn run(
 ) -> Result<(), Failure> {
     let file = match &arguments.output {
         Some(file) => {
-            refuse_output(file, "--output", "HTML", &["html", "htm"], arguments.force)?;
+            NewFile::check(file, "--output", HTML, arguments.force)?;
             file.clone()
         }
         None => arguments.run.join(REPORT),

@@ -19,7 +19,8 @@ use serde::Serialize;
 use self::description::{Inspection, describe};
 use super::{
     augmented, given_data,
-    output::{Output, refuse_output, write_output},
+    new_file::{NewFile, PNG},
+    output::Output,
 };
 use crate::{
     ExitCode, Failure, cnn,
@@ -125,9 +126,8 @@ pub(super) fn run(
     arguments.refuse_of_other_sources()?;
     let augment = arguments.augment.iter().map(|setting| SettingsLayer::augment(setting));
     let config: ImageConfig<cnn::Model> = cnn::RECIPE.resolve(augment.collect())?;
-    if let Some(path) = &arguments.sheet {
-        refuse_output(path, "--sheet", "PNG", &["png"], arguments.force)?;
-    }
+    let check = |file| NewFile::check(file, "--sheet", PNG, arguments.force);
+    let sheet = arguments.sheet.as_deref().map(check).transpose()?;
     let (mut inspection, images) = match arguments.source {
         Source::Csv | Source::Npy | Source::TextFolder => (inspect_table(arguments)?, None),
         Source::Text => (inspect_text(arguments)?, None),
@@ -136,7 +136,7 @@ pub(super) fn run(
             (images(source, &found)?, Some(found.train))
         }
     };
-    if let (Some(path), Some(images)) = (&arguments.sheet, images) {
+    if let (Some(sheet), Some(images)) = (sheet, images) {
         let rows = images.classes().join(", ");
         let (columns, png) = match arguments.augment.is_empty() {
             true => ("", contact_sheet(&*images, COLUMNS)?),
@@ -145,9 +145,9 @@ pub(super) fn run(
                 augmented::sheet(images, &config.augment, COLUMNS)?,
             ),
         };
-        let told = format!("the rows of `{}` from the top: {rows}{columns}", path.display());
+        let told = format!("the rows of `{sheet}` from the top: {rows}{columns}");
         inspection.notes.push(told);
-        write_output(path, "--sheet", &png)?;
+        sheet.write(&png)?;
     }
     output.result(&inspection, describe)
 }
