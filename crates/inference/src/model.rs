@@ -204,15 +204,13 @@ impl<B: Backend> Model<B> {
             let features = Inputs::Rows(Tensor::from_data(data, &self.device));
             let outputs = self.network.forward(features, &mut Pass::evaluation());
             let outputs = outputs.ok_or_else(|| self.description.not(InputKind::Rows))?;
-            check_outputs(&outputs)?;
-            let classes = table.target.classes();
+            let (outputs, classes) = (finite(outputs)?, table.target.classes());
             match table.task() {
-                Task::Binary => predictions.extend(binary(outputs.flatten(0, 1), classes)),
+                Task::Binary => predictions.extend(binary(outputs, classes)),
                 Task::Multiclass => predictions.extend(multiclass(outputs, classes)),
                 Task::Regression => {
-                    let values = outputs.into_data();
                     let restore = |value| Prediction::Value(table.target.restore(value));
-                    predictions.extend(values.iter::<f32>().map(restore));
+                    predictions.extend(outputs.into_iter().map(restore));
                 }
             }
         }
@@ -237,8 +235,7 @@ impl<B: Backend> Model<B> {
             let dims = [chunk.len() / shape.bytes(), shape.channels, shape.height, shape.width];
             let data = TensorData::new(preprocessing.normalise(chunk), dims);
             let logits = self.image_logits(Tensor::from_data(data, &self.device))?;
-            check_outputs(&logits)?;
-            predictions.extend(multiclass(logits, &self.description.classes));
+            predictions.extend(multiclass(finite(logits)?, &self.description.classes));
         }
         Ok(predictions)
     }
@@ -324,10 +321,11 @@ fn whole_inputs(values: usize, inputs: &'static str, of: usize) -> Result<(), In
     Err(InferenceError::Length { values, inputs, of })
 }
 
-/// Refuses outputs from which nothing can be predicted.
-fn check_outputs<B: Backend>(outputs: &Tensor<B, 2>) -> Result<(), InferenceError> {
-    match outputs.to_data().iter::<f32>().all(f32::is_finite) {
-        true => Ok(()),
+/// Outputs, row by row, unless nothing can be predicted from them.
+fn finite<B: Backend>(outputs: Tensor<B, 2>) -> Result<Vec<f32>, InferenceError> {
+    let outputs: Vec<f32> = outputs.into_data().iter().collect();
+    match outputs.iter().all(|value| value.is_finite()) {
+        true => Ok(outputs),
         false => Err(InferenceError::Outputs),
     }
 }

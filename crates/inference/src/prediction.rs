@@ -1,9 +1,6 @@
 //! What a model predicts for one input.
 
-use burn::tensor::{Tensor, activation::softmax};
 use serde::Serialize;
-
-use backend::Backend;
 
 /// What a model predicts for one input; in JSON `{"top": [..]}`, or the value.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -27,21 +24,26 @@ pub struct Probability<'a> {
     pub probability: f32,
 }
 
-/// The probabilities of both classes, from the logits of the second: `[batch]`.
-pub(crate) fn binary<B: Backend>(logits: Tensor<B, 1>, classes: &[String]) -> Vec<Prediction<'_>> {
-    let logits: Vec<f32> = logits.into_data().iter().collect();
+/// The probabilities of both classes, from the logits of the second.
+pub(crate) fn binary(logits: Vec<f32>, classes: &[String]) -> Vec<Prediction<'_>> {
     let sigmoid = |logit: f32| 1.0 / (1.0 + (-logit).exp());
     logits.into_iter().map(|logit| ranked(classes, &[sigmoid(-logit), sigmoid(logit)])).collect()
 }
 
-/// The probabilities of all classes, from `[batch, classes]` logits.
-pub(crate) fn multiclass<B: Backend>(
-    logits: Tensor<B, 2>,
-    classes: &[String],
-) -> Vec<Prediction<'_>> {
-    let [_, width] = logits.dims();
-    let probabilities: Vec<f32> = softmax(logits, 1).into_data().iter().collect();
-    probabilities.chunks_exact(width.max(1)).map(|row| ranked(classes, row)).collect()
+/// The probabilities of all classes, from as many logits for each input.
+pub(crate) fn multiclass(logits: Vec<f32>, classes: &[String]) -> Vec<Prediction<'_>> {
+    logits
+        .chunks_exact(classes.len().max(1))
+        .map(|logits| ranked(classes, &softmax(logits)))
+        .collect()
+}
+
+/// - `logits`: finite
+fn softmax(logits: &[f32]) -> Vec<f32> {
+    let highest = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let exponentials: Vec<f32> = logits.iter().map(|logit| (logit - highest).exp()).collect();
+    let sum: f32 = exponentials.iter().sum();
+    exponentials.into_iter().map(|exponential| exponential / sum).collect()
 }
 
 fn ranked<'a>(classes: &'a [String], probabilities: &[f32]) -> Prediction<'a> {
@@ -57,6 +59,18 @@ fn ranked<'a>(classes: &'a [String], probabilities: &[f32]) -> Prediction<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn probabilities_are_those_of_the_logits() {
+        let check = |logits: [f32; 3], expected: [f32; 3]| {
+            for (value, expected) in softmax(&logits).into_iter().zip(expected) {
+                assert!((value - expected).abs() < 1e-6, "{value} instead of {expected}");
+            }
+        };
+        // torch.softmax(torch.tensor(...), 0)
+        check([1.0, 2.0, 3.0], [0.09003057, 0.24472848, 0.66524094]);
+        check([-1e30, 3e38, 3e38], [0.0, 0.5, 0.5]);
+    }
 
     #[test]
     fn predictions_are_plain_json() {
