@@ -39,6 +39,11 @@ impl<B: Backend> CorrectOnDevice<B> {
         self.of += batch as u64;
     }
 
+    /// Whether the count may miss some of so many more: it is f32, which holds each whole number up to 2^24.
+    pub(crate) fn may_overflow(&self, more: usize) -> bool {
+        self.of + more as u64 > 1 << 24
+    }
+
     /// The count, `[1]`, and of how many predictions.
     pub(crate) fn into_parts(self) -> (Tensor<B, 1>, u64) {
         (self.count, self.of)
@@ -56,5 +61,25 @@ impl<B: Backend> CorrectOnDevice<B> {
     pub(crate) fn take(&mut self) -> Self {
         let none = Self { count: self.count.zeros_like(), of: 0 };
         std::mem::replace(self, none)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use backend::{Selected, device::Device};
+
+    use super::*;
+
+    #[test]
+    fn a_count_is_read_before_it_is_beyond_f32() {
+        let device = Device::default();
+        let most = (1 << 24) - 2;
+        let before = Correct { count: most as f64, of: most };
+        let mut correct = CorrectOnDevice::<Selected>::new(before, &device);
+        assert!(!correct.may_overflow(2) && correct.may_overflow(3));
+        let (logits, labels) =
+            (Tensor::from_floats([[1.0], [1.0]], &device), Tensor::ones([2], &device));
+        correct.add(logits, labels);
+        assert_eq!(correct.read(), Correct { count: f64::from(1 << 24), of: 1 << 24 });
     }
 }

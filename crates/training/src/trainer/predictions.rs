@@ -37,7 +37,11 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
         if let Some((logits, targets)) = self.predictions.take()
             && part.samples > 0
         {
-            self.state.correct.add(logits, targets);
+            let state = &mut self.state;
+            if state.correct.may_overflow(targets.dims()[0]) {
+                state.record.note_correct(state.correct.take().read());
+            }
+            state.correct.add(logits, targets);
         }
     }
 }
