@@ -19,7 +19,7 @@ use burn::{
 };
 use data::{
     Batching, Order, TokenKind, TokenLoader, Vocabulary,
-    text::{Corpus, Predict, TextOptions, Windows, read_text},
+    text::{Corpus, TextOptions, Windows, read_text},
 };
 use mimalloc::MiMalloc;
 use models::{
@@ -89,7 +89,7 @@ fn main() -> anyhow::Result<()> {
 /// Trains on all of the text but its end, which is held out.
 fn train(corpus: Corpus, epochs: usize) -> anyhow::Result<Trained<Writer<Selected>>> {
     let (device, _) = device::open()?;
-    let windows = |tokens| Windows::new(tokens, READS, Predict::Last);
+    let windows = |tokens| Windows::new(tokens, READS);
     let batching = Batching::new(Order::Shuffled, SEED, 64);
     let train = TokenLoader::windows(windows(corpus.train)?, batching, &device)?;
     let held_out = corpus.validation.map(|tokens| {

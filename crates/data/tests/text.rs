@@ -9,7 +9,7 @@ use std::{collections::HashSet, fs};
 use common::shared_data;
 use data::{
     DataError, Fractions, TokenKind, Vocabulary, refuse_shared,
-    text::{Corpus, PRIMER, Predict, Streams, TextOptions, Windows, read_text, read_tokens},
+    text::{Corpus, PRIMER, Streams, TextOptions, Windows, read_text, read_tokens},
 };
 use folders::{folder, refused};
 use proptest::prelude::*;
@@ -254,8 +254,8 @@ fn the_primer_is_the_default_text() {
     let corpus = read_text(&TextOptions::default()).unwrap();
     assert_eq!(corpus.vocabulary.len(), 1000);
     assert_eq!(corpus.train.name(), "the training part of the built-in text");
-    let train = Windows::new(corpus.train, 20, Predict::Last).unwrap();
-    let validation = Windows::new(corpus.validation.unwrap(), 20, Predict::Last).unwrap();
+    let train = Windows::new(corpus.train, 20).unwrap();
+    let validation = Windows::new(corpus.validation.unwrap(), 20).unwrap();
     assert!(validation.tokens().len() * 9 >= train.tokens().len());
 
     let unknown = ids(&train).iter().filter(|&&id| Some(id) == corpus.vocabulary.unknown()).count();
@@ -276,11 +276,11 @@ fn shakespeare_has_65_symbols() {
     assert_eq!(corpus.vocabulary, Vocabulary::characters(&text));
     assert_eq!(corpus.notes.len(), 2, "{:?}", corpus.notes);
 
-    let train = Windows::new(corpus.train, 64, Predict::All).unwrap();
-    let validation = Windows::new(validation, 64, Predict::All).unwrap();
+    let train = Windows::new(corpus.train, 64).unwrap();
+    let validation = Windows::new(validation, 64).unwrap();
     let whole = [ids(&train), ids(&validation)].concat();
     assert!(corpus.vocabulary.decode(&whole) == text, "the text comes back");
-    assert_eq!(train.len(), 15_685);
+    assert_eq!(train.len(), 1_003_790);
     let streams = Streams::new(train.tokens().clone(), 64, 64).unwrap();
     assert_eq!(streams.len(), 245);
 }
@@ -319,12 +319,12 @@ proptest! {
         match result {
             Err(error) => prop_assert!(error.help().is_some() && !error.to_string().contains('\n')),
             Ok(corpus) => for part in [Some(corpus.train), corpus.validation].into_iter().flatten() {
-                let windows = Windows::new(part, sequence_length, Predict::All).unwrap();
-                let (mut inputs, mut targets) = (vec![0; sequence_length], vec![0; sequence_length]);
+                let windows = Windows::new(part, sequence_length).unwrap();
+                let mut inputs = vec![0; sequence_length];
                 for index in 0..windows.len() {
-                    windows.read(index, &mut inputs, &mut targets);
+                    let target = windows.read(index, &mut inputs);
                     let known = |&id: &u32| (id as usize) < corpus.vocabulary.len();
-                    prop_assert!(inputs.iter().chain(&targets).all(known));
+                    prop_assert!(inputs.iter().chain([&target]).all(known));
                 }
             }
         }

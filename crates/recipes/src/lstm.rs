@@ -2,10 +2,7 @@
 
 use backend::{AutodiffBackend, Selected};
 use burn::backend::Autodiff;
-use data::{
-    Order, TokenLoader, Vocabulary,
-    text::{Predict, Windows},
-};
+use data::{Order, TokenLoader, Vocabulary, text::Windows};
 use inference::InputKind;
 use models::{Architecture, Initialization, Pass, Positions, TextLstmConfig};
 use serde::{Deserialize, Serialize};
@@ -73,7 +70,7 @@ fn train<B: AutodiffBackend>(
     let (seed, length) = (config.training.seed, config.data.sequence_length);
 
     // The data: a window of words, and the one that follows it.
-    let windows = |tokens| Windows::new(tokens, length, Predict::Last);
+    let windows = |tokens| Windows::new(tokens, length);
     let batching = begun.shared(config.training.batching(Order::Shuffled));
     let others = begun.shared(config.training.evaluation_batching());
     let text = TrainingText::<B>::open(
@@ -129,7 +126,7 @@ pub fn network(settings: &Model, vocabulary: &Vocabulary) -> TextLstmConfig {
 fn plan(config: &Config<TextData, Model>) -> Result<Plan, Failure> {
     let Config { data, training, .. } = config;
     config.plan(&RECIPE, network, |tokens| {
-        let windows = Windows::new(tokens, data.sequence_length, Predict::Last)?;
+        let windows = Windows::new(tokens, data.sequence_length)?;
         Ok([windows.len(), windows.len().div_ceil(training.batch_size)])
     })
 }

@@ -3,7 +3,7 @@
 use backend::{Selected, device::Device};
 use data::{
     Batching, Order, TokenBatch, TokenLoader,
-    text::{Predict, Windows, read_text},
+    text::{Windows, read_text},
 };
 use models::Architecture;
 use recipes::{
@@ -20,7 +20,7 @@ pub(super) fn lstm(settings: &[String], batches: usize) -> anyhow::Result<Exchan
     let device = Device::default();
     let sequence_length = config.data.sequence_length;
     let corpus = read_text(&config.data.options())?;
-    let windows = Windows::new(corpus.train, sequence_length, Predict::Last)?;
+    let windows = Windows::new(corpus.train, sequence_length)?;
     let (seed, batch_size) = (config.training.seed, config.training.batch_size);
     let batching = Batching::new(Order::Shuffled, seed, batch_size);
     let loader = TokenLoader::<Selected>::windows(windows, batching, &device)?;

@@ -14,7 +14,7 @@ use data::{
     idx::read_idx,
     image_folder::{ImageFolderOptions, open_image_folder},
     npy::{NpyOptions, read_npy},
-    text::{Predict, TextOptions, Windows, read_text},
+    text::{TextOptions, Windows, read_text},
 };
 use serde::{Deserialize, Serialize};
 
@@ -195,7 +195,7 @@ fn epoch(job: &SourceJob, device: &Device) -> anyhow::Result<Epoch> {
         SourceKind::Text => {
             let options =
                 TextOptions { path: Some(folder.join("text.txt")), ..TextOptions::default() };
-            let windows = Windows::new(read_text(&options)?.train, 20, Predict::Last)?;
+            let windows = Windows::new(read_text(&options)?.train, 20)?;
             let loader = TokenLoader::<Selected>::windows(windows, batching(), device)?;
             Ok(Box::new(move |epoch| {
                 Ok(loader.batches(epoch, 0).map(|batch| batch.part.samples).sum())

@@ -64,7 +64,7 @@ impl<B: Backend> TokenLoader<B> {
     /// Targets in an epoch, each of which has a loss.
     pub fn samples(&self) -> usize {
         match &self.source {
-            Source::Windows(windows, _) => windows.len() * windows.targets(),
+            Source::Windows(windows, _) => windows.len(),
             Source::Streams(streams, _) => {
                 streams.len() * streams.streams() * streams.sequence_length()
             }
@@ -98,24 +98,16 @@ impl<B: Backend> TokenLoader<B> {
     }
 
     fn gather(&self, windows: &Windows, rows: &[usize], part: Part) -> TokenBatch<B> {
-        let (time, targets_each) = (windows.sequence_length(), windows.targets());
+        let time = windows.sequence_length();
         let mut inputs = vec![0; rows.len() * time];
-        let mut targets = vec![0; rows.len() * targets_each];
-        let slices = inputs.chunks_exact_mut(time).zip(targets.chunks_exact_mut(targets_each));
-        for (&row, (inputs, targets)) in rows.iter().zip(slices) {
-            windows.read(row, inputs, targets);
-        }
+        let slices = rows.iter().zip(inputs.chunks_exact_mut(time));
+        let targets: Vec<u32> = slices.map(|(&row, inputs)| windows.read(row, inputs)).collect();
         TokenBatch {
             inputs: self.upload(&inputs, [rows.len(), time]),
-            targets: self.upload(&targets, [rows.len(), targets_each]),
+            targets: self.upload(&targets, [rows.len(), 1]),
             starts: true,
             first_row: part.first,
-            part: Part {
-                first: part.first * targets_each,
-                samples: part.samples * targets_each,
-                of: part.of * targets_each,
-                last: part.last,
-            },
+            part,
         }
     }
 
@@ -153,7 +145,7 @@ mod tests {
     use super::*;
     use crate::{
         Order,
-        text::{Predict, Tokens, tokens::Ids},
+        text::{Tokens, tokens::Ids},
     };
 
     /// Inputs, targets, whether states begin, and the part of each batch.
@@ -171,15 +163,15 @@ mod tests {
         loader.batches(epoch, first_step).map(read).collect()
     }
 
-    fn windows(order: Order, micro_batch: usize, predict: Predict) -> TokenLoader<Selected> {
-        let windows = Windows::new(tokens(13), 3, predict).unwrap();
+    fn windows(order: Order, micro_batch: usize) -> TokenLoader<Selected> {
+        let windows = Windows::new(tokens(13), 3).unwrap();
         let batching = Batching { micro_batch, ..Batching::new(order, 5, 4) };
         TokenLoader::windows(windows, batching, &Device::default()).unwrap()
     }
 
     #[test]
     fn windows_come_once_an_epoch_in_another_order() {
-        let loader = windows(Order::Shuffled, 4, Predict::Last);
+        let loader = windows(Order::Shuffled, 4);
         assert_eq!((loader.samples(), loader.steps_per_epoch()), (10, 3));
         let targets = |epoch| -> Vec<i64> {
             seen(&loader, epoch, 0).into_iter().flat_map(|batch| batch.1).collect()
@@ -201,24 +193,18 @@ mod tests {
     #[test]
     fn a_part_counts_targets() {
         let part = |first, samples, of, last| Part { first, samples, of, last };
-        let parts = |predict| -> Vec<Part> {
-            let loader = windows(Order::File, 3, predict);
-            seen(&loader, 0, 0).into_iter().map(|batch| batch.3).collect()
-        };
+        let loader = windows(Order::File, 3);
+        let parts: Vec<Part> = seen(&loader, 0, 0).into_iter().map(|batch| batch.3).collect();
         let [a, b] = [part(0, 2, 4, false), part(2, 2, 4, true)];
-        assert_eq!(parts(Predict::Last), [a, b, a, b, part(0, 2, 2, true)]);
-        assert_eq!(parts(Predict::All), [part(0, 6, 12, false), part(6, 6, 12, true)]);
+        assert_eq!(parts, [a, b, a, b, part(0, 2, 2, true)]);
     }
 
     /// What dropout draws from, which counts rows where a part counts targets.
     #[test]
     fn a_batch_knows_the_rows_before_it() {
-        for (predict, expected) in [(Predict::Last, &[0, 2, 0, 2, 0][..]), (Predict::All, &[0, 2])]
-        {
-            let loader = windows(Order::File, 3, predict);
-            let first_rows: Vec<_> = loader.batches(0, 0).map(|batch| batch.first_row).collect();
-            assert_eq!(first_rows, expected, "{predict:?}");
-        }
+        let loader = windows(Order::File, 3);
+        let first_rows: Vec<_> = loader.batches(0, 0).map(|batch| batch.first_row).collect();
+        assert_eq!(first_rows, [0, 2, 0, 2, 0]);
         let (streams, device) = (Streams::new(tokens(13), 2, 3).unwrap(), Device::default());
         let loader = TokenLoader::<Selected>::streams(streams, Share { rank: 1, of: 2 }, &device);
         let batch = loader.batches(0, 0).next().unwrap();

@@ -6,15 +6,15 @@
 //! along [`Streams`], so that a recurrent state can be carried.
 //!
 //! ```
-//! use data::text::{Predict, TextOptions, Windows, read_text};
+//! use data::text::{TextOptions, Windows, read_text};
 //!
 //! let corpus = read_text(&TextOptions::default())?;
 //! assert_eq!(corpus.vocabulary.len(), 1000);
 //!
-//! let windows = Windows::new(corpus.train, 20, Predict::Last)?;
-//! let (mut inputs, mut targets) = ([0; 20], [0; 1]);
-//! windows.read(windows.len() - 1, &mut inputs, &mut targets);
-//! println!("{} ... {}", corpus.vocabulary.decode(&inputs), corpus.vocabulary.decode(&targets));
+//! let windows = Windows::new(corpus.train, 20)?;
+//! let mut inputs = [0; 20];
+//! let target = windows.read(windows.len() - 1, &mut inputs);
+//! println!("{} ... {}", corpus.vocabulary.decode(&inputs), corpus.vocabulary.decode(&[target]));
 //! # Ok::<(), data::DataError>(())
 //! ```
 
@@ -37,13 +37,8 @@ pub(crate) use self::files::text_of;
 use crate::{DataError, Shared, Vocabulary, shared};
 
 pub use self::{
-    corpus::Corpus,
-    error::TextError,
-    known::note_on_known_text,
-    options::TextOptions,
-    streams::Streams,
-    tokens::Tokens,
-    windows::{Predict, Windows},
+    corpus::Corpus, error::TextError, known::note_on_known_text, options::TextOptions,
+    streams::Streams, tokens::Tokens, windows::Windows,
 };
 
 /// Our own primer on how GPUs train neural networks, the default text.

@@ -43,11 +43,11 @@ impl Tokens {
     /// # Examples
     ///
     /// ```
-    /// use data::{Vocabulary, text::{Predict, Tokens, Windows}};
+    /// use data::{Vocabulary, text::{Tokens, Windows}};
     ///
     /// let vocabulary = Vocabulary::characters("hello");
     /// let ids = vocabulary.encode("hello")?;
-    /// let windows = Windows::new(Tokens::new("a word", &ids, &vocabulary)?, 3, Predict::Last)?;
+    /// let windows = Windows::new(Tokens::new("a word", &ids, &vocabulary)?, 3)?;
     /// assert_eq!(windows.len(), 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```

@@ -3,7 +3,7 @@
 use backend::{Share, device::Device};
 use data::{
     DataError, Shared, TokenLoader, Vocabulary,
-    text::{Predict, Tokens, Windows, note_on_known_text, read_text, read_tokens},
+    text::{Tokens, Windows, note_on_known_text, read_text, read_tokens},
 };
 use models::{Architecture, Network, Positions};
 use training::Group;
@@ -60,7 +60,7 @@ pub(super) fn examine(
     notes.extend(unknown_words.clone());
     let loader = match architecture.predict {
         Positions::Last => {
-            let windows = Windows::new(tokens, length, Predict::Last).map_err(DataError::from)?;
+            let windows = Windows::new(tokens, length).map_err(DataError::from)?;
             let batching = config.training.evaluation_batching();
             TokenLoader::windows(windows, batching, device)?
         }
