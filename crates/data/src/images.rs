@@ -185,11 +185,6 @@ impl Subset {
         Self { source, indices, labels }
     }
 
-    /// For each image its place in the source.
-    pub fn indices(&self) -> &[usize] {
-        &self.indices
-    }
-
     /// Divides a source into one to train on and one to validate on, which has about a `fraction` of
     /// each class; a class keeps at least one image to train on.
     ///

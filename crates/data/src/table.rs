@@ -72,14 +72,6 @@ pub enum Origins {
 }
 
 impl Origins {
-    /// The lines, if rows come from such.
-    pub fn lines(&self) -> &[u64] {
-        match self {
-            Self::Lines(lines) => lines,
-            Self::Places | Self::Files(_) => &[],
-        }
-    }
-
     /// Those of the rows of these indices.
     pub(crate) fn select(&self, rows: &[usize]) -> Self {
         match self {

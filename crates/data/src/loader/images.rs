@@ -142,14 +142,6 @@ impl<B: Backend> ImageLoader<B> {
         self.batching.steps_per_epoch(self.samples())
     }
 
-    /// Where the images lie, never [`Residency::Auto`].
-    pub fn residency(&self) -> Residency {
-        match self.images {
-            Images::OnDevice(_) => Residency::Device,
-            Images::OnHost(..) => Residency::Host,
-        }
-    }
-
     /// The batches of an epoch, from its update number `first_step` on.
     ///
     /// An image that can no longer be read ends them with the error, which names its file.
@@ -193,7 +185,26 @@ fn read_all(source: &dyn ImageSource, images: usize) -> Result<Vec<u8>, DataErro
 
 #[cfg(test)]
 mod tests {
+    use backend::Selected;
+
     use super::*;
+    use crate::{ImageShape, ImagesInMemory, Order};
+
+    #[test]
+    fn images_lie_where_the_user_says_and_few_on_the_device() {
+        let shape = ImageShape { channels: 1, height: 2, width: 3 };
+        let images = ImagesInMemory::new(shape, vec![0; 6], vec![0], vec!["a".into()]).unwrap();
+        let source: Arc<dyn ImageSource> = Arc::new(images);
+        for (residency, is_on_device) in
+            [(Residency::Auto, true), (Residency::Device, true), (Residency::Host, false)]
+        {
+            let (source, batching) = (Arc::clone(&source), Batching::new(Order::File, 0, 1));
+            let device = device::Device::default();
+            let loader =
+                ImageLoader::<Selected>::new(source, batching, residency, 0, &device).unwrap();
+            assert_eq!(matches!(loader.images, Images::OnDevice(_)), is_on_device);
+        }
+    }
 
     #[test]
     fn a_split_lies_on_the_device_by_its_size_unless_the_user_says_otherwise() {

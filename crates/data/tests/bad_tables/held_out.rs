@@ -1,8 +1,14 @@
 //! Which rows are held out.
 
-use data::HoldOut;
+use data::{HoldOut, Origins, Table};
 
 use super::*;
+
+/// The lines that the rows of a table come from.
+pub(crate) fn lines(table: &Table) -> &[u64] {
+    let Origins::Lines(lines) = &table.origins else { panic!("{:?}", table.origins) };
+    lines
+}
 
 /// Sixty visits of ten patients, in the order of time.
 fn visits() -> String {
@@ -24,8 +30,8 @@ fn rows_of_a_group_are_on_one_side_and_its_name_is_no_feature() {
         patients.dedup();
         patients
     };
-    let held_out = patients(splits.validation.unwrap().origins.lines());
-    let trained = patients(splits.train.origins.lines());
+    let held_out = patients(lines(&splits.validation.unwrap()));
+    let trained = patients(lines(&splits.train));
     assert_eq!((held_out.len(), trained.len()), (2, 8));
     assert!(held_out.iter().all(|patient| !trained.contains(patient)));
     let dropped = "column `patient` is dropped: it names the groups of `data.group`";
@@ -72,7 +78,7 @@ fn a_row_of_no_group_is_a_group_of_its_own() {
         "20 rows without a value in `patient`, such as line 2: each counts as a group of its own";
     assert!(splits.notes.iter().any(|told| told.starts_with(note)), "{:?}", splits.notes);
     let validation = splits.validation.unwrap();
-    let held_out = validation.origins.lines();
+    let held_out = lines(&validation);
     assert_eq!(held_out.len(), 10);
     assert!(held_out.iter().all(|&line| line < 22), "{held_out:?}");
 }
@@ -85,8 +91,8 @@ fn the_last_rows_are_held_out_where_rows_are_in_the_order_of_time() {
     });
     let splits = result.unwrap();
     let validation = splits.validation.unwrap();
-    let lines = validation.origins.lines();
-    assert!(lines.iter().copied().eq(50..62), "{lines:?}");
+    let held_out = lines(&validation);
+    assert!(held_out.iter().copied().eq(50..62), "{held_out:?}");
 }
 
 /// Random rows among others of the same days would be told from these.

@@ -1,6 +1,6 @@
 //! Rows, targets and first rows with nothing in them, and blank lines in a file of one column.
 
-use super::*;
+use super::{held_out::lines, *};
 
 #[test]
 fn a_row_without_values_to_predict_is_reported() {
@@ -68,9 +68,9 @@ fn rows_without_a_target_are_left_out_where_the_user_says_so() {
         [("a.csv", text.as_bytes()), ("b.csv", b"x,word,y\n1,u,\n2,v,0\n")];
     let (folder, result) = read(&files, skip);
     let splits = result.unwrap();
-    assert_eq!((splits.train.rows(), splits.train.origins.lines().last()), (31, Some(&34)));
+    assert_eq!((splits.train.rows(), lines(&splits.train).last()), (31, Some(&34)));
     let test = splits.test.unwrap();
-    assert_eq!((test.rows(), test.origins.lines()), (1, &[3][..]));
+    assert_eq!((test.rows(), lines(&test)), (1, &[3][..]));
     let told = "2 rows have no target and are left out, the first in line 32".to_owned();
     assert!(splits.notes.contains(&told), "{:?}", splits.notes);
     let path = folder.path().join("b.csv");

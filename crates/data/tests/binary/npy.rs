@@ -7,7 +7,7 @@ use std::{
 };
 
 use data::{
-    ColumnKind, DataError, Fractions, TableSplits, TargetKind, Targets, Task,
+    ColumnKind, DataError, Fractions, Origins, TableSplits, TargetKind, Targets, Task,
     csv_table::{CsvOptions, TargetColumn, read_csv, read_rows},
     npy::{NpyOptions, read_npy, read_npy_rows, read_npy_table},
     refuse_shared,
@@ -166,7 +166,11 @@ fn check_like_csv(targets: Vec<u8>, texts: &[String], task: Option<Task>) -> Tab
     // An array has no lines; those of the splits are all that there are but the header.
     let splits = [Some(&mut expected.train), expected.validation.as_mut()];
     let origins = splits.into_iter().flatten().map(|table| std::mem::take(&mut table.origins));
-    let mut lines: Vec<u64> = origins.flat_map(|origins| origins.lines().to_vec()).collect();
+    let lines = origins.flat_map(|origins| match origins {
+        Origins::Lines(lines) => lines,
+        _ => panic!("{origins:?}"),
+    });
+    let mut lines: Vec<u64> = lines.collect();
     lines.sort_unstable();
     assert!(lines.into_iter().eq(2..42));
     let found = found.unwrap();
