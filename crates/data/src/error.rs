@@ -84,6 +84,9 @@ pub enum DataError {
     /// A label that no class has.
     #[error("sample {sample} has label {label}, there are {classes} classes")]
     LabelOutOfRange { sample: usize, label: u32, classes: usize },
+    /// A class that a model does not have.
+    #[error("the model does not know the class `{class}`")]
+    UnknownClass { class: String, classes: Vec<String> },
     /// Rows whose features are not equally many.
     #[error("{values} features cannot be divided among {rows} rows")]
     FeatureCount { values: usize, rows: usize },

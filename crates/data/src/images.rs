@@ -6,8 +6,11 @@ use rayon::prelude::*;
 use store::sha256_hex;
 
 use crate::{
-    DataError, Fractions, ImageShape, Parts, Shared, count::counted, hold_out, shared,
-    table::check_labels,
+    DataError, Fractions, ImageShape, Parts, Shared,
+    count::counted,
+    hold_out,
+    labels::{check_labels, relabelled},
+    shared,
 };
 
 /// Labelled images of one shape, as u8 `[channels, height, width]`.
@@ -234,6 +237,54 @@ impl ImageSource for Subset {
     fn fingerprint(&self) -> Result<String, DataError> {
         let source = self.source.fingerprint()?;
         Ok(sha256_hex(format!("{source}\n{:?}", self.indices).as_bytes()))
+    }
+}
+
+/// Images whose labels are those of a model's classes.
+#[derive(Clone)]
+pub struct Relabelled {
+    source: Arc<dyn ImageSource>,
+    classes: Vec<String>,
+    labels: Vec<u32>,
+}
+
+impl Relabelled {
+    /// The images of a source, whose classes are found among the model's by name.
+    ///
+    /// # Errors
+    ///
+    /// Where a class of the source is none of the model's.
+    pub fn new(source: Arc<dyn ImageSource>, classes: &[String]) -> Result<Self, DataError> {
+        let labels = relabelled(source.labels(), source.classes(), classes)?;
+        Ok(Self { source, classes: classes.to_vec(), labels })
+    }
+}
+
+impl fmt::Debug for Relabelled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Relabelled").field("classes", &self.classes).finish_non_exhaustive()
+    }
+}
+
+impl ImageSource for Relabelled {
+    fn shape(&self) -> ImageShape {
+        self.source.shape()
+    }
+
+    fn classes(&self) -> &[String] {
+        &self.classes
+    }
+
+    fn labels(&self) -> &[u32] {
+        &self.labels
+    }
+
+    fn read(&self, index: usize, pixels: &mut [u8]) -> Result<(), DataError> {
+        self.source.read(index, pixels)
+    }
+
+    fn name(&self, index: usize) -> Option<String> {
+        self.source.name(index)
     }
 }
 

@@ -50,6 +50,7 @@ mod images;
 pub mod augment;
 mod contact_sheet;
 mod error;
+mod labels;
 mod loader;
 mod names;
 mod order;
@@ -64,7 +65,7 @@ pub use crate::{
     error::DataError,
     files::FileError,
     fitted::Fitted,
-    images::{ImageSource, ImageSplits, ImagesInMemory, Subset, note_on_known_pixels},
+    images::{ImageSource, ImageSplits, ImagesInMemory, Relabelled, Subset, note_on_known_pixels},
     loader::{
         Batching, ImageBatch, ImageLoader, Pixels, Residency, TableBatch, TableLoader,
         TableTargets, TokenBatch, TokenLoader,
@@ -82,6 +83,7 @@ pub use crate::{
 #[doc(hidden)] // for the programs of this workspace
 pub use crate::{
     contained::{contain, panic_is_contained},
+    labels::count_labels,
     names::{nearest, toml_key},
 };
 #[doc(hidden)] // for the programs of this workspace

@@ -21,7 +21,7 @@ pub(crate) use self::{
 };
 use crate::{
     DataError, Shared, TablePreprocessing, Target, TargetKind, TargetScale, TargetScores, Task,
-    count::grouped,
+    count::grouped, labels::check_labels,
 };
 
 /// The standard score of a regression's target.
@@ -228,17 +228,6 @@ impl Targets {
     /// Whether there is no sample.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
-    }
-}
-
-/// Checks that labels are those of so many classes, and fit in an `i32` on the device.
-///
-/// On a device a label out of range is a panic or, worse, none.
-pub(crate) fn check_labels(labels: &[u32], classes: usize) -> Result<(), DataError> {
-    let is_wrong = |label: u32| label as usize >= classes || i32::try_from(label).is_err();
-    match labels.iter().enumerate().find(|&(_, &label)| is_wrong(label)) {
-        Some((sample, &label)) => Err(DataError::LabelOutOfRange { sample, label, classes }),
-        None => Ok(()),
     }
 }
 

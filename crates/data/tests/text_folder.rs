@@ -115,7 +115,7 @@ fn other_texts_are_measured_as_the_model_reads_them() {
     refused(
         unknown.path(),
         read_labelled_texts(unknown.path(), &preprocessing),
-        "the model knows no class that is called as the folder `c`",
+        "the model does not know the class `c`",
         "the classes are `a`, `b`",
     );
     let rows = data::TablePreprocessing { rows_are_files: false, ..preprocessing };

@@ -5,6 +5,7 @@ use std::{fs, path::Path};
 use super::DataError;
 use crate::{
     Shared,
+    names::list,
     npy::is_npy,
     shared::{OF_A_FOLDER, OPTIONS},
 };
@@ -83,6 +84,9 @@ impl DataError {
             Self::NothingToMake { .. } => "ask for at least one of each".into(),
             Self::LabelOutOfRange { classes, .. } => {
                 format!("labels run from 0 to {}", classes.saturating_sub(1))
+            }
+            Self::UnknownClass { classes, .. } => {
+                format!("the classes are {}; move samples of others away", list(classes))
             }
             Self::FeatureCount { .. } => "give each row equally many features, and a target".into(),
             Self::PixelCount { .. } => {

@@ -15,7 +15,7 @@ use super::{
 use crate::{
     DataError, ImageShape, ImageSource,
     images::{allocate, check_not_empty},
-    table::check_labels,
+    labels::check_labels,
 };
 
 /// Splits of at most this many bytes lie on the device, unless the user says otherwise. CIFAR-10

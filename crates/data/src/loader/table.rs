@@ -6,7 +6,7 @@ use backend::{Backend, Part};
 use burn::tensor::{Int, Tensor, TensorData};
 
 use super::Batching;
-use crate::{DataError, Order, Table, Targets, Task, order::EpochOrder, table::check_labels};
+use crate::{DataError, Order, Table, Targets, Task, labels::check_labels, order::EpochOrder};
 
 /// A table on the device, and its batches.
 #[derive(Clone, Debug)]

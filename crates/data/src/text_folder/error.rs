@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::{names::list, text::TextError};
+use crate::text::TextError;
 
 /// What is wrong with a folder of texts, its class folders and its files aside.
 #[derive(Debug, thiserror::Error)]
@@ -12,9 +12,6 @@ pub enum TextFolderError {
     /// Texts that have nothing in common.
     #[error("`{}`: no word is in two of the texts to train on", path.display())]
     NoWords { path: PathBuf },
-    /// A class folder that the model has no class for.
-    #[error("the model knows no class that is called as the folder `{}`", path.display())]
-    UnknownClass { path: PathBuf, classes: Vec<String> },
     /// A file that is no text.
     #[error(transparent)]
     NoText(TextError),
@@ -29,9 +26,6 @@ impl TextFolderError {
         match self {
             Self::NoWords { .. } => {
                 "add texts: what a single one has teaches nothing about others".into()
-            }
-            Self::UnknownClass { classes, .. } => {
-                format!("the classes are {}; move other folders away", list(classes))
             }
             Self::NoText(TextError::NotUtf8 { utf16: false, .. } | TextError::ZeroByte { .. }) => {
                 "move it away, if it is no text".into()

@@ -36,6 +36,7 @@ use crate::{
     },
     count::counted,
     files::Folder,
+    labels::relabelled,
     names::list,
     shared, split,
     table::{matrix, notes_on_splits, target_note, text_columns},
@@ -152,15 +153,7 @@ pub fn read_labelled_texts(
     let MeasuredFolder { folder, split, passed_over } = layout::find_measured(path, KIND)?;
     let mut listing = listing::list_train(&folder, KIND, true, false)?;
     let classes = preprocessing.target.classes();
-    let known = |class: &String| {
-        let label = (0..).zip(classes).find(|(_, known)| *known == class);
-        label.map(|(label, _)| label).ok_or_else(|| TextFolderError::UnknownClass {
-            path: folder.join(class),
-            classes: classes.to_vec(),
-        })
-    };
-    let labels = listing.classes.iter().map(known).collect::<Result<Vec<u32>, _>>()?;
-    listing.labels.iter_mut().for_each(|label| *label = labels[*label as usize]);
+    listing.labels = relabelled(&listing.labels, &listing.classes, classes)?;
     let texts = Texts::read(listing)?;
     let passed_over = layout::note_on_passed_over(&passed_over, KIND);
     let notes = passed_over.into_iter().chain(texts.notes()).collect();

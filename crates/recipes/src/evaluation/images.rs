@@ -5,7 +5,7 @@ use std::sync::Arc;
 use backend::device::Device;
 use base64::{Engine, prelude::BASE64_STANDARD};
 use data::{
-    DataError, ImageShape, ImageSource, ImagesInMemory, Shared,
+    DataError, ImageSource, ImagesInMemory, Relabelled, Shared,
     cifar10::{read_cifar10, read_cifar10_test},
     hold_out,
     idx::{read_idx, read_idx_test},
@@ -23,7 +23,7 @@ use super::{
     Each, Evaluated, EvaluationReport, Examined, GIVEN, Measured, mistakes::Sample, tally::Tally,
 };
 use crate::{
-    ExitCode, Failure,
+    Failure,
     config::{ImageConfig, ImageData, ImageOrigin},
     inputs::{
         image_set::{
@@ -237,67 +237,18 @@ fn choose<T>(train: T, validation: Option<T>, test: Option<T>) -> (T, Option<&'s
     }
 }
 
-/// Images whose labels are those of the model's classes, found by name.
-struct Relabelled {
-    source: Arc<dyn ImageSource>,
-    classes: Vec<String>,
-    labels: Vec<u32>,
-}
-
-impl Relabelled {
-    fn new(source: Arc<dyn ImageSource>, classes: &[String]) -> Result<Self, Failure> {
-        let place = |name: &String| {
-            let place = classes.iter().position(|class| class == name);
-            place.map(|place| place as u32).ok_or_else(|| unknown(name, classes))
-        };
-        let places: Vec<u32> = source.classes().iter().map(place).collect::<Result<_, _>>()?;
-        let labels = source.labels().iter().map(|&label| places[label as usize]).collect();
-        Ok(Self { source, classes: classes.to_vec(), labels })
-    }
-}
-
-impl ImageSource for Relabelled {
-    fn shape(&self) -> ImageShape {
-        self.source.shape()
-    }
-
-    fn classes(&self) -> &[String] {
-        &self.classes
-    }
-
-    fn labels(&self) -> &[u32] {
-        &self.labels
-    }
-
-    fn read(&self, index: usize, pixels: &mut [u8]) -> Result<(), DataError> {
-        self.source.read(index, pixels)
-    }
-
-    fn name(&self, index: usize) -> Option<String> {
-        self.source.name(index)
-    }
-}
-
-fn unknown(class: &str, classes: &[String]) -> Failure {
-    Failure::new(
-        ExitCode::UserData,
-        format!("the model does not know the class `{class}`"),
-        format!("the classes are {}", classes.join(", ")),
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use std::{fs, ops::ControlFlow};
 
     use backend::Selected;
-    use data::{ImagePreprocessing, Resize};
+    use data::{ImagePreprocessing, ImageShape, Resize};
     use inference::{Description, Model, Preprocessing, model_file};
     use models::{Architecture, ResNetConfig, Shortcut};
     use tempfile::TempDir;
 
     use super::*;
-    use crate::{cnn, config::SettingsLayer, resnet, run::directory::CONFIG};
+    use crate::{ExitCode, cnn, config::SettingsLayer, resnet, run::directory::CONFIG};
 
     /// A folder of pictures, each of another grey, and settings of a run on it.
     fn pictures(paths: &[&str], settings: &[&str]) -> (TempDir, ImageConfig<cnn::Model>) {
