@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     DataError,
     count::{counted, grouped},
+    labels::count_labels,
 };
 
 /// How much is held out, as fractions of all samples, and how much of the rest is used; by default nothing
@@ -288,9 +289,8 @@ pub fn classes_without_validation(
 ) -> Option<String> {
     /// How many classes are named.
     const SHOWN: usize = 5;
-    let [mut trained, mut validated] = [(); 2].map(|()| vec![0usize; classes.len()]);
-    train.iter().for_each(|&label| trained[label as usize] += 1);
-    validation.iter().for_each(|&label| validated[label as usize] += 1);
+    let [trained, validated] =
+        [train, validation].map(|labels| count_labels(labels, classes.len()));
     let counts = trained.into_iter().zip(validated);
     let without: Vec<(&String, usize)> = classes
         .iter()

@@ -162,6 +162,7 @@ mod tests {
     use rayon::ThreadPoolBuilder;
 
     use super::*;
+    use crate::count_labels;
 
     type Draw = fn(Range<usize>, u64) -> Result<ImagesInMemory, DataError>;
     const KINDS: [Draw; 2] = [digits, shapes];
@@ -202,9 +203,7 @@ mod tests {
     fn classes_are_balanced_and_named() {
         for draw in KINDS {
             let images = draw(70..570, 1).unwrap();
-            let mut counts = [0; CLASSES];
-            images.labels.iter().for_each(|&label| counts[label as usize] += 1);
-            assert_eq!(counts, [50; CLASSES]);
+            assert_eq!(count_labels(&images.labels, CLASSES), [50; CLASSES]);
             let mut names = images.classes;
             names.sort_unstable();
             names.dedup();

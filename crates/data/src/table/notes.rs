@@ -8,6 +8,7 @@ use super::{
 use crate::{
     TablePreprocessing, Target, TargetKind,
     count::{counted, grouped},
+    labels::count_labels,
     split::classes_without_validation,
 };
 
@@ -76,9 +77,8 @@ fn skewness(values: impl Iterator<Item = f64> + Clone) -> f64 {
 /// What the user should know of classes that no row to train on has: held out with a group, or at the end.
 fn note_on_untrained(preprocessing: &TablePreprocessing, train: &Table) -> Option<String> {
     let classes = preprocessing.target.classes();
-    let mut is_trained = vec![false; classes.len()];
-    train.targets.labels().iter().for_each(|&label| is_trained[label as usize] = true);
-    let untrained = classes.iter().zip(is_trained).filter(|(_, is_trained)| !is_trained);
+    let trained = count_labels(train.targets.labels(), classes.len());
+    let untrained = classes.iter().zip(trained).filter(|(_, trained)| *trained == 0);
     let names: Vec<&String> = untrained.map(|(class, _)| class).collect();
     match names[..] {
         [] => None,

@@ -10,7 +10,7 @@ use super::{
     copies::{MOST_ROWS, column_ranges},
     notes::notes_on_columns,
 };
-use crate::{ColumnKind, TablePreprocessing, count::grouped};
+use crate::{ColumnKind, TablePreprocessing, count::grouped, labels::count_labels};
 
 /// In fewer rows a column may tell the target by chance.
 const FEWEST_ROWS: usize = 20;
@@ -40,8 +40,9 @@ pub(super) fn notes_on_telling_columns(
     }
     let labels = train.targets.labels();
     let values = train.targets.values();
-    let classes = rows_of_classes(&labels[..rows.min(labels.len())]);
-    let many = classes.values().filter(|&&rows| rows >= FEWEST_ROWS_OF_A_CLASS).count();
+    let classes = preprocessing.target.classes().len();
+    let counts = count_labels(&labels[..rows.min(labels.len())], classes);
+    let many = counts.iter().filter(|&&rows| rows >= FEWEST_ROWS_OF_A_CLASS).count();
     if !labels.is_empty() && many < 2 {
         return Vec::new();
     }
@@ -86,12 +87,6 @@ pub(super) fn notes_on_telling_columns(
             )
         },
     )
-}
-
-fn rows_of_classes(labels: &[u32]) -> BTreeMap<u32, usize> {
-    let mut rows = BTreeMap::new();
-    labels.iter().for_each(|&label| *rows.entry(label).or_insert(0) += 1);
-    rows
 }
 
 fn each_value_has_one_class(train: &Table, column: &Range<usize>, rows: usize) -> bool {

@@ -36,7 +36,7 @@ use crate::{
     },
     count::counted,
     files::Folder,
-    labels::relabelled,
+    labels::{count_labels, relabelled},
     names::list,
     shared, split,
     table::{matrix, notes_on_splits, target_note, text_columns},
@@ -267,9 +267,9 @@ fn column_of(preprocessing: &TablePreprocessing) -> Option<(&Vocabulary, usize)>
 
 /// What the user should know of classes to train on of which there are no texts to measure on.
 fn note_on_absent(train: &Listing, measured: &Listing) -> Option<String> {
-    let is_absent = |(label, _): &(u32, &String)| !measured.labels.contains(label);
-    let absent = (0..).zip(&train.classes).filter(is_absent).map(|(_, class)| class.clone());
-    let absent: Vec<String> = absent.collect();
+    let counts = count_labels(&measured.labels, train.classes.len());
+    let absent = train.classes.iter().zip(counts).filter(|(_, count)| *count == 0);
+    let absent: Vec<String> = absent.map(|(class, _)| class.clone()).collect();
     let (classes, that_is) = match absent.len() {
         0 => return None,
         1 => ("class", "that is no class, move its folder"),

@@ -2,7 +2,7 @@
 
 use std::{fmt::Debug, io::Write, path::Path};
 
-use data::{DataError, ImageSplits, ImagesInMemory};
+use data::{DataError, ImageSplits, ImagesInMemory, count_labels};
 use flate2::{Compression, write::GzEncoder};
 use proptest::prelude::*;
 
@@ -72,7 +72,5 @@ pub(crate) fn assert_error_or_images(result: Result<ImageSplits, DataError>) {
 
 /// The number of images of each class.
 pub(crate) fn class_counts(images: &ImagesInMemory) -> Vec<usize> {
-    let mut counts = vec![0; images.classes.len()];
-    images.labels.iter().for_each(|&label| counts[label as usize] += 1);
-    counts
+    count_labels(&images.labels, images.classes.len())
 }

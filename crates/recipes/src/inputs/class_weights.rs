@@ -2,7 +2,7 @@
 
 use backend::Backend;
 use burn::tensor::{Int, Tensor};
-use data::TableTargets;
+use data::{TableTargets, count_labels};
 use serde::{Deserialize, Serialize};
 
 use crate::{config::Monitored, numbers::grouped};
@@ -40,7 +40,7 @@ impl ClassWeighting {
         classes: &[String],
         monitored: Option<Monitored>,
     ) -> Option<String> {
-        let counts = counts(labels, classes.len());
+        let counts = count_labels(labels, classes.len());
         let seen = || counts.iter().zip(classes).filter(|(count, _)| **count > 0);
         let (most, frequent) = seen().max_by_key(|(count, _)| **count)?;
         let (least, rare) = seen().min_by_key(|(count, _)| **count)?;
@@ -82,7 +82,7 @@ impl<B: Backend> ClassWeights<B> {
         if weighting.is_equal() {
             return Self(None);
         }
-        let counts = counts(labels, classes);
+        let counts = count_labels(labels, classes);
         let present = counts.iter().filter(|&&count| count > 0).count();
         let share = labels.len() as f64 / present as f64;
         let weight = |count| if count == 0 { 0.0 } else { (share / count as f64) as f32 };
@@ -117,15 +117,6 @@ impl<B: Backend> ClassWeights<B> {
             TableTargets::Binary(_) | TableTargets::Values(_) => losses,
         }
     }
-}
-
-/// How many samples each class has.
-pub(crate) fn counts(labels: &[u32], classes: usize) -> Vec<usize> {
-    let mut counts = vec![0; classes];
-    for &label in labels {
-        counts[label as usize] += 1;
-    }
-    counts
 }
 
 #[cfg(test)]

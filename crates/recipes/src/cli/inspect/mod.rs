@@ -8,7 +8,7 @@ use clap::ValueEnum;
 use data::{
     DataError, TableSplits, TokenKind,
     augment::AugmentOptions,
-    contact_sheet,
+    contact_sheet, count_labels,
     csv_table::TargetColumn,
     drawn::Drawing,
     image_folder::OnBadImage,
@@ -27,7 +27,6 @@ use crate::{
     config::{Config, ImageConfig, ImageData, ImageOrigin, SettingsLayer, TableData, TextData},
     console::{Console, ProgressMode},
     inputs::{
-        class_weights::counts,
         image_set::{Found, IN_MEMORY_BYTES, problem_with},
         initial_weights::OnlyWeights,
     },
@@ -374,7 +373,7 @@ fn images(source: Source, found: &Found) -> Result<Inspection, DataError> {
 
 /// In the order of the classes, which numbers keep.
 fn by_name(labels: &[u32], classes: &[String]) -> Vec<(String, usize)> {
-    classes.iter().cloned().zip(counts(labels, classes.len())).collect()
+    classes.iter().cloned().zip(count_labels(labels, classes.len())).collect()
 }
 
 fn range(values: impl Iterator<Item = f64>) -> Option<[f64; 2]> {
