@@ -12,12 +12,12 @@ const TEST: [&str; 2] = ["test", "testing"];
 
 /// The folders that hold class folders.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct SplitFolders {
-    pub(crate) train: PathBuf,
-    pub(crate) validation: Option<PathBuf>,
-    pub(crate) test: Option<PathBuf>,
+pub(super) struct SplitFolders {
+    pub(super) train: PathBuf,
+    pub(super) validation: Option<PathBuf>,
+    pub(super) test: Option<PathBuf>,
     /// Folders beside those of the splits, which are not read, by name.
-    pub(crate) passed_over: Vec<PathBuf>,
+    pub(super) passed_over: Vec<PathBuf>,
 }
 
 /// What the user should know of folders beside those of splits, if there are any.
@@ -39,7 +39,7 @@ pub(crate) fn note_on_passed_over(folders: &[PathBuf], kind: FileKind) -> Option
 }
 
 /// Finds the splits in a folder; without any the folder itself is what there is to train on.
-pub(crate) fn find_splits(path: &Path, kind: FileKind) -> Result<SplitFolders, ClassFolderError> {
+pub(super) fn find_splits(path: &Path, kind: FileKind) -> Result<SplitFolders, ClassFolderError> {
     let mut folders = folders_of(path, kind)?;
     let validation = split(&folders, &VALIDATION, "validate", kind)?;
     let train = split(&folders, &TRAIN, "train on", kind)?;
@@ -63,17 +63,17 @@ pub(crate) fn find_splits(path: &Path, kind: FileKind) -> Result<SplitFolders, C
 
 /// The folder of those to measure a model on.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct MeasuredFolder {
-    pub(crate) folder: PathBuf,
+pub(super) struct MeasuredFolder {
+    pub(super) folder: PathBuf,
     /// Which split it is, if the folder is one that others are not trained on.
-    pub(crate) split: Option<&'static str>,
+    pub(super) split: Option<&'static str>,
     /// Folders beside the splits, which are not read, by name.
-    pub(crate) passed_over: Vec<PathBuf>,
+    pub(super) passed_over: Vec<PathBuf>,
 }
 
 /// Finds in a folder the test split, else the validation split, else what there is to train on, whatever else is
 /// there.
-pub(crate) fn find_measured(
+pub(super) fn find_measured(
     path: &Path,
     kind: FileKind,
 ) -> Result<MeasuredFolder, ClassFolderError> {

@@ -97,7 +97,7 @@ impl Ignored {
 /// `one_class`.
 ///
 /// - `skips_empty`: whether class folders without files are left out, and no error
-pub(crate) fn list_train(
+pub(super) fn list_train(
     folder: &Path,
     kind: FileKind,
     one_class: bool,
@@ -125,7 +125,7 @@ pub(crate) fn list_train(
 /// trained on.
 ///
 /// - `skips_empty`: as in [`list_train`]
-pub(crate) fn list_held_out(
+pub(super) fn list_held_out(
     folder: &Path,
     kind: FileKind,
     train: &Listing,
@@ -231,7 +231,7 @@ pub(super) fn is_folder(path: &Path, kind: FileKind) -> Result<bool, ClassFolder
 /// The files of the kind in a class folder and the folders below, sorted by path.
 ///
 /// Links to folders are not followed below a class, where they could form a cycle.
-pub(crate) fn list_class(
+pub(super) fn list_class(
     class: &Path,
     kind: FileKind,
     ignored: &mut Ignored,
@@ -254,7 +254,7 @@ pub(crate) fn list_class(
 }
 
 /// What is in a folder and not hidden, nor [a system's](OF_SYSTEMS).
-pub(crate) fn entries(folder: &Path) -> Result<Vec<PathBuf>, ClassFolderError> {
+pub(super) fn entries(folder: &Path) -> Result<Vec<PathBuf>, ClassFolderError> {
     let error = |reason| ClassFolderError::List { path: folder.to_owned(), reason };
     let mut entries = Vec::new();
     for entry in fs::read_dir(folder).map_err(error)? {

@@ -11,13 +11,19 @@
 //! The classes are those of the training split, sorted as torchvision's `ImageFolder` sorts them.
 
 mod error;
-pub(crate) mod layout;
-pub(crate) mod listing;
+mod layout;
+mod listing;
+mod splits;
 
 use std::path::{Path, PathBuf};
 
 pub use self::error::ClassFolderError;
-pub(crate) use self::{error::without_files, listing::Listing};
+pub(crate) use self::{
+    error::without_files,
+    layout::note_on_passed_over,
+    listing::{CACHE_MANIFEST, Listing, files_in},
+    splits::{Listings, Measured},
+};
 
 /// What the files of a class are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,4 +76,9 @@ impl FileKind {
 /// told.
 pub fn training_folder(folder: &Path, kind: FileKind) -> Option<PathBuf> {
     layout::find_splits(folder, kind).ok().map(|splits| splits.train)
+}
+
+/// The folder with the classes to measure a model on; none where it cannot be told.
+pub(crate) fn measured_folder(folder: &Path, kind: FileKind) -> Option<PathBuf> {
+    layout::find_measured(folder, kind).ok().map(|measured| measured.folder)
 }

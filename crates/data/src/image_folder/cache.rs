@@ -27,7 +27,7 @@ use super::{
 };
 use crate::{
     DataError, ImageShape, Resize,
-    class_folders::listing::CACHE_MANIFEST,
+    class_folders::CACHE_MANIFEST,
     progress::{Progress, go_on},
 };
 

@@ -30,12 +30,10 @@ use std::path::{Path, PathBuf};
 use crate::{
     DataError,
     class_folders::{
-        FileKind,
-        layout::{self, MeasuredFolder},
-        listing, training_folder,
+        FileKind, Listings, Measured, files_in, measured_folder, note_on_passed_over,
+        training_folder,
     },
     count::counted,
-    files::Folder,
     shared,
 };
 
@@ -63,7 +61,7 @@ pub struct ImageFolderSplits {
 impl ImageFolderSplits {
     /// What the user should know of folders that are passed over.
     pub fn note(&self) -> Option<String> {
-        layout::note_on_passed_over(&self.passed_over, FileKind::Image)
+        note_on_passed_over(&self.passed_over, FileKind::Image)
     }
 }
 
@@ -99,21 +97,15 @@ impl ImageFolderSplits {
 /// ```
 pub fn open_image_folder(options: &ImageFolderOptions) -> Result<ImageFolderSplits, DataError> {
     let shape = options.shape()?;
-    Folder::open(&options.path)?;
-    let folders = layout::find_splits(&options.path, FileKind::Image)?;
     let skips_empty = options.on_bad_image == OnBadImage::Skip;
-    let train = listing::list_train(&folders.train, FileKind::Image, false, skips_empty)?;
-    let held_out = |folder: Option<PathBuf>| {
-        let list =
-            |folder: PathBuf| listing::list_held_out(&folder, FileKind::Image, &train, skips_empty);
-        let listing = folder.map(list).transpose()?;
-        Ok::<_, DataError>(listing.map(|listing| ImageFolder::new(options, shape, listing)))
-    };
+    let Listings { train, validation, test, passed_over } =
+        Listings::of(&options.path, FileKind::Image, skips_empty)?;
+    let images = |listing| ImageFolder::new(options, shape, listing);
     Ok(ImageFolderSplits {
-        validation: held_out(folders.validation)?,
-        test: held_out(folders.test)?,
-        train: ImageFolder::new(options, shape, train),
-        passed_over: folders.passed_over,
+        train: images(train),
+        validation: validation.map(images),
+        test: test.map(images),
+        passed_over,
     })
 }
 
@@ -137,14 +129,11 @@ pub struct MeasuredImages {
 /// As [`open_image_folder`], of that split.
 pub fn open_measured_images(options: &ImageFolderOptions) -> Result<MeasuredImages, DataError> {
     let shape = options.shape()?;
-    Folder::open(&options.path)?;
-    let MeasuredFolder { folder, split, passed_over } =
-        layout::find_measured(&options.path, FileKind::Image)?;
     let skips_empty = options.on_bad_image == OnBadImage::Skip;
-    let listing = listing::list_train(&folder, FileKind::Image, true, skips_empty)?;
+    let Measured { listing, split, note } =
+        Measured::of(&options.path, FileKind::Image, skips_empty)?;
     let images = ImageFolder::new(options, shape, listing);
-    let passed_over = layout::note_on_passed_over(&passed_over, FileKind::Image);
-    let notes = passed_over.into_iter().chain(images.notes()).collect();
+    let notes = note.into_iter().chain(images.notes()).collect();
     Ok(MeasuredImages { images, split, notes })
 }
 
@@ -155,7 +144,7 @@ pub fn open_measured_images(options: &ImageFolderOptions) -> Result<MeasuredImag
 ///
 /// Where a folder cannot be read.
 pub fn image_files_in(folder: &Path) -> Result<Vec<PathBuf>, DataError> {
-    Ok(listing::files_in(folder, FileKind::Image)?)
+    Ok(files_in(folder, FileKind::Image)?)
 }
 
 /// Of the images to measure on, so many are compared with those of the run.
@@ -168,8 +157,7 @@ const COMPARED: usize = 200;
 /// - `given`: the folder of which the test split is measured, else the validation split, else all
 pub fn note_on_known_images(trained: &Path, given: &Path) -> Option<String> {
     let known = image_files_in(&training_folder(trained, FileKind::Image)?).ok()?;
-    let mut measured =
-        image_files_in(&layout::find_measured(given, FileKind::Image).ok()?.folder).ok()?;
+    let mut measured = image_files_in(&measured_folder(given, FileKind::Image)?).ok()?;
     let every = measured.len().div_ceil(COMPARED).max(1);
     let looked_at = if every > 1 { " looked at" } else { "" };
     measured = measured.into_iter().step_by(every).collect();

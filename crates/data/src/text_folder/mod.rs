@@ -29,13 +29,8 @@ pub use self::error::TextFolderError;
 use crate::{
     Column, ColumnKind, DataError, Fractions, Origins, Shared, Table, TablePreprocessing,
     TableSplits, Target, TargetKind, Targets, TextColumns, Vocabulary,
-    class_folders::{
-        FileKind, Listing,
-        layout::{self, MeasuredFolder},
-        listing,
-    },
+    class_folders::{FileKind, Listing, Listings, Measured, files_in, note_on_passed_over},
     count::counted,
-    files::Folder,
     labels::{count_labels, relabelled},
     names::list,
     shared, split,
@@ -96,7 +91,8 @@ impl TextFolderOptions {
 pub fn read_text_folder(options: &TextFolderOptions, seed: u64) -> Result<TableSplits, DataError> {
     options.fractions.check()?;
     options.texts.check()?;
-    let Listings { train, validation, test, passed_over } = Listings::of(&options.path)?;
+    let Listings { train, validation, test, passed_over } =
+        Listings::of(&options.path, KIND, false)?;
     let read = |listing: Option<Listing>| listing.map(Texts::read).transpose();
     let (train, validation, test) = (Texts::read(train)?, read(validation)?, read(test)?);
 
@@ -104,7 +100,7 @@ pub fn read_text_folder(options: &TextFolderOptions, seed: u64) -> Result<TableS
     let files = files.map(|texts| texts.map_or(&[][..], |texts| &texts.listing.files));
     let shared = shared::find_files(shared::OF_A_FOLDER, files);
     let mut notes: Vec<String> = shared.iter().map(Shared::note).collect();
-    notes.extend(layout::note_on_passed_over(&passed_over, KIND));
+    notes.extend(note_on_passed_over(&passed_over, KIND));
     notes.extend([&train].into_iter().chain(&validation).chain(&test).flat_map(Texts::notes));
     notes.extend(test.as_ref().and_then(|test| note_on_absent(&train.listing, &test.listing)));
 
@@ -149,14 +145,11 @@ pub fn read_labelled_texts(
 ) -> Result<(Option<&'static str>, Table, Vec<String>), DataError> {
     let (vocabulary, length) = column_of(preprocessing)
         .ok_or_else(|| TextFolderError::OtherRows { path: path.to_owned() })?;
-    Folder::open(path)?;
-    let MeasuredFolder { folder, split, passed_over } = layout::find_measured(path, KIND)?;
-    let mut listing = listing::list_train(&folder, KIND, true, false)?;
+    let Measured { mut listing, split, note } = Measured::of(path, KIND, false)?;
     let classes = preprocessing.target.classes();
     listing.labels = relabelled(&listing.labels, &listing.classes, classes)?;
     let texts = Texts::read(listing)?;
-    let passed_over = layout::note_on_passed_over(&passed_over, KIND);
-    let notes = passed_over.into_iter().chain(texts.notes()).collect();
+    let notes = note.into_iter().chain(texts.notes()).collect();
     Ok((split, texts.encode(&texts.all(), vocabulary, length)?, notes))
 }
 
@@ -166,7 +159,7 @@ pub fn read_labelled_texts(
 ///
 /// Where a folder cannot be read.
 pub fn text_files_in(folder: &Path) -> Result<Vec<PathBuf>, DataError> {
-    Ok(listing::files_in(folder, KIND)?)
+    Ok(files_in(folder, KIND)?)
 }
 
 /// The text of a file, UTF-8 or else Latin-1, and whether it is UTF-8.
@@ -200,7 +193,7 @@ pub fn decode_text(bytes: Vec<u8>, path: &Path) -> Result<(String, bool), DataEr
 ///
 /// Where a folder or a file cannot be read.
 pub fn fingerprint(folder: &Path) -> Result<String, DataError> {
-    let Listings { train, validation, test, .. } = Listings::of(folder)?;
+    let Listings { train, validation, test, .. } = Listings::of(folder, KIND, false)?;
     let hash = |path: &PathBuf| {
         let text = fs::read(path).map_err(|reason| DataError::io(path, reason))?;
         Ok::<_, DataError>(sha256_hex(&text))
@@ -215,29 +208,6 @@ pub fn fingerprint(folder: &Path) -> Result<String, DataError> {
         .into_iter()
         .collect::<Result<_, _>>()?;
     Ok(sha256_hex(format!("{splits:?}").as_bytes()))
-}
-
-/// The files of a folder's splits.
-struct Listings {
-    train: Listing,
-    validation: Option<Listing>,
-    test: Option<Listing>,
-    /// As [`SplitFolders::passed_over`](layout::SplitFolders::passed_over).
-    passed_over: Vec<PathBuf>,
-}
-
-impl Listings {
-    fn of(path: &Path) -> Result<Self, DataError> {
-        Folder::open(path)?;
-        let folders = layout::find_splits(path, KIND)?;
-        let train = listing::list_train(&folders.train, KIND, false, false)?;
-        let held_out = |folder: Option<PathBuf>| {
-            let list = |folder: PathBuf| listing::list_held_out(&folder, KIND, &train, false);
-            folder.map(list).transpose()
-        };
-        let (validation, test) = (held_out(folders.validation)?, held_out(folders.test)?);
-        Ok(Self { train, validation, test, passed_over: folders.passed_over })
-    }
 }
 
 /// How rows that are texts are encoded.
