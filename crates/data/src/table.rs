@@ -17,7 +17,7 @@ use store::{sha256_hex, sha256_hex_of_values};
 pub use self::copies::note_on_rows_in_both;
 pub(crate) use self::{
     copies::column_ranges,
-    notes::{FEW_NOTES, note_on_skew, notes_on_columns, notes_on_splits},
+    notes::{FAR_FROM_ALL, FEW_NOTES, note_on_skew, notes_on_columns, notes_on_splits},
 };
 use crate::{
     DataError, Shared, TablePreprocessing, Target, TargetKind, TargetScale, TargetScores, Task,

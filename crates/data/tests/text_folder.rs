@@ -139,7 +139,7 @@ fn what_is_not_utf8_is_latin_1_and_told() {
     let path = root.path().display().to_string().replace('\\', "/");
     for expected in [
         format!("2 texts, such as `{path}/a/1.txt`, are not UTF-8, and read as Latin-1"),
-        format!("`{path}/b/1.txt` is without a word"),
+        format!("the text `{path}/b/1.txt` is without a word"),
     ] {
         assert!(notes.contains(&expected), "{notes}");
     }

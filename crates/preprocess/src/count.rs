@@ -29,6 +29,25 @@ pub fn counted(number: impl Display, unit: &str) -> String {
     format!("{number} {unit}{ending}")
 }
 
+/// ``the file `a` ``, ``2,000 files, such as `a` ``
+///
+/// - `unit`: of one
+pub fn such_as(count: usize, unit: &str, first: impl Display) -> String {
+    match count {
+        1 => format!("the {unit} `{first}`"),
+        _ => format!("{}, such as `{first}`", counted(count, unit)),
+    }
+}
+
+/// ``the file `a` is empty``, ``2,000 files, such as `a`, are empty``
+///
+/// - `unit`: of one
+/// - `what`: what they are
+pub fn such_as_are(count: usize, unit: &str, first: impl Display, what: &str) -> String {
+    let are = if count == 1 { " is" } else { ", are" };
+    format!("{}{are} {what}", such_as(count, unit, first))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -40,5 +59,13 @@ mod tests {
         assert_eq!(grouped(-1000), "-1,000");
         assert_eq!(counted(1, "epoch"), "1 epoch");
         assert_eq!([0, 2000].map(|steps| counted(steps, "step")), ["0 steps", "2,000 steps"]);
+    }
+
+    #[test]
+    fn one_of_several_stands_for_all() {
+        let files = [1, 2000].map(|count| such_as(count, "file", "a"));
+        assert_eq!(files, ["the file `a`", "2,000 files, such as `a`"]);
+        let files = [1, 2000].map(|count| such_as_are(count, "file", "a", "empty"));
+        assert_eq!(files, ["the file `a` is empty", "2,000 files, such as `a`, are empty"]);
     }
 }

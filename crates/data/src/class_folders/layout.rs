@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{ClassFolderError, FileKind, listing};
-use crate::count::counted;
+use crate::count::such_as;
 
 /// What folders of splits are called, in whatever case.
 const TRAIN: [&str; 2] = ["train", "training"];
@@ -30,12 +30,8 @@ pub(crate) fn note_on_passed_over(folders: &[PathBuf], kind: FileKind) -> Option
         ),
         false => "beside splits no other folders are read".to_owned(),
     };
-    let first = first.display();
-    let what = match folders.len() {
-        1 => format!("the folder `{first}`"),
-        count => format!("{}, such as `{first}`", counted(count, "folder")),
-    };
-    Some(format!("passed over {what}: {why}"))
+    let folders = such_as(folders.len(), "folder", first.display());
+    Some(format!("passed over {folders}: {why}"))
 }
 
 /// Finds the splits in a folder; without any the folder itself is what there is to train on.

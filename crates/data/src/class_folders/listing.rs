@@ -8,7 +8,7 @@ use std::{
 use store::sha256_hex;
 
 use super::{ClassFolderError, FileKind, layout, without_files};
-use crate::count::counted;
+use crate::count::such_as;
 
 /// The folders in which macOS packs what only it can read, under the names of the files, and in which
 /// Synology's drives keep small copies of images.
@@ -85,11 +85,7 @@ impl Ignored {
 
     /// Which files these are, if there are any.
     pub(crate) fn describe(&self) -> Option<String> {
-        let first = self.first.as_ref()?.display();
-        Some(match self.count {
-            1 => format!("`{first}`"),
-            count => format!("{}, such as `{first}`", counted(count, "file")),
-        })
+        Some(such_as(self.count, "file", self.first.as_ref()?.display()))
     }
 }
 

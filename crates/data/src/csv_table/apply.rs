@@ -20,7 +20,8 @@ use super::{
 };
 use crate::{
     DataError, Odd, Origins, Table, TablePreprocessing, Target, TargetKind, Targets,
-    count::grouped, table::target_score,
+    count::such_as_are,
+    table::{FAR_FROM_ALL, target_score},
 };
 
 /// Rows to predict.
@@ -307,7 +308,7 @@ struct Encoder<'a> {
     features: Vec<f32>,
     /// Of each column how many categories are unseen, how many numbers are far and how many texts have no
     /// known word, and the first.
-    odd: Vec<[(u64, String); 3]>,
+    odd: Vec<[(usize, String); 3]>,
     /// The label of each class, if columns are taken by position, until a cell in the target's place
     /// is one.
     classes: Option<HashMap<Cow<'a, str>, u32>>,
@@ -363,16 +364,14 @@ impl<'a> Encoder<'a> {
 
     /// What the user should know of the first row, and a line for each column with cells that are odd.
     fn notes(&self, name: &str) -> Vec<String> {
-        let told = |count: u64, first: &str, what: &str| match count {
-            0 => None,
-            1 => Some(format!("the value `{first}` is {what}")),
-            _ => Some(format!("{} values are {what}, such as `{first}`", grouped(count))),
+        let told = |count: usize, first: &str, what: &str| {
+            (count > 0).then(|| such_as_are(count, "value", first, what))
         };
         let columns = self.preprocessing.columns.iter().zip(&self.odd);
         let odd =
             columns.flat_map(|(column, [(unseen, category), (far, number), (unread, text)])| {
                 let unseen = told(*unseen, category, "not in the training rows");
-                let far = told(*far, number, "far from all in the training rows");
+                let far = told(*far, number, FAR_FROM_ALL);
                 let unread = told(*unread, text, "without a known word");
                 let told = unseen.into_iter().chain(far).chain(unread);
                 told.map(|told| format!("`{name}`: column `{}`: {told}", column.name))

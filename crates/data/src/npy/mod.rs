@@ -19,10 +19,13 @@ pub use self::error::NpyError;
 use crate::{
     Column, ColumnKind, DataError, Fractions, HoldOut, Origins, Shared, Table, TablePreprocessing,
     TableSplits, TargetKind, TargetScale, Targets, Task,
-    count::grouped,
+    count::such_as_are,
     files::Folder,
     shared, split,
-    table::{matrix, notes_on_columns, notes_on_splits, regression, target_note, target_score},
+    table::{
+        FAR_FROM_ALL, matrix, notes_on_columns, notes_on_splits, regression, target_note,
+        target_score,
+    },
 };
 
 /// The name of the column to predict.
@@ -177,20 +180,13 @@ fn notes_on_far(array: &Array, rows: &[usize], features: &[f32]) -> Vec<String> 
         })
         .collect();
     let path = array.path.display();
-    let told = |&(column, count, value): &(usize, usize, f32)| match count {
-        1 => format!(
-            "`{path}`: column {column}: the value {value:e} is far from all in the training rows"
-        ),
-        _ => format!(
-            "`{path}`: column {column}: {} values are far from all in the training rows, such as \
-             {value:e}",
-            grouped(count)
-        ),
+    let told = |&(column, count, value): &(usize, usize, f32)| {
+        let values = such_as_are(count, "value", format_args!("{value:e}"), FAR_FROM_ALL);
+        format!("`{path}`: column {column}: {values}")
     };
     notes_on_columns(&far, told, |columns, (first, _, value)| {
         format!(
-            "`{path}`: {columns} have values far from all in the training rows, such as {value:e} in \
-             column {first}"
+            "`{path}`: {columns} have values {FAR_FROM_ALL}, such as `{value:e}` in column {first}"
         )
     })
 }

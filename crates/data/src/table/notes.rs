@@ -92,6 +92,9 @@ fn note_on_untrained(preprocessing: &TablePreprocessing, train: &Table) -> Optio
     }
 }
 
+/// What numbers are that are told where others are encoded.
+pub(crate) const FAR_FROM_ALL: &str = "far from all in the training rows";
+
 /// More notes of a kind would hide others among them.
 pub(crate) const FEW_NOTES: usize = 8;
 

@@ -30,7 +30,7 @@ use crate::{
     Column, ColumnKind, DataError, Fractions, Origins, Shared, Table, TablePreprocessing,
     TableSplits, Target, TargetKind, Targets, TextColumns, Vocabulary,
     class_folders::{FileKind, Listing, Listings, Measured, files_in, note_on_passed_over},
-    count::counted,
+    count::such_as_are,
     labels::{count_labels, relabelled},
     names::list,
     shared, split,
@@ -171,6 +171,12 @@ pub fn read_text_file(path: &Path) -> Result<(String, bool), DataError> {
     decode_text(fs::read(path).map_err(|reason| DataError::io(path, reason))?, path)
 }
 
+/// What the user should know of files of texts that are not UTF-8, if there are any.
+pub fn note_on_latin(files: &[impl AsRef<Path>]) -> Option<String> {
+    let first = files.first()?.as_ref().display();
+    Some(such_as_are(files.len(), "text", first, "not UTF-8, and read as Latin-1"))
+}
+
 /// As [`read_text_file`], of the bytes of what `path` names in errors.
 ///
 /// # Errors
@@ -301,17 +307,14 @@ impl Texts {
     /// What the user should know of the files, a sentence each.
     fn notes(&self) -> Vec<String> {
         let files = |is: &dyn Fn(usize) -> bool| {
-            let mut files = (0..self.plain.len()).filter(|&row| is(row));
-            let first = self.listing.files[files.next()?].display();
-            Some(match files.count() {
-                0 => (format!("`{first}`"), "is"),
-                more => (format!("{}, such as `{first}`,", counted(more + 1, "text")), "are"),
-            })
+            let files = self.listing.files.iter().enumerate();
+            Vec::from_iter(files.filter(|(row, _)| is(*row)).map(|(_, file)| file))
         };
-        let latin = files(&|row| !self.are_utf8[row])
-            .map(|(files, are)| format!("{files} {are} not UTF-8, and read as Latin-1"));
-        let empty = files(&|row| self.plain[row].trim().is_empty())
-            .map(|(files, are)| format!("{files} {are} without a word"));
+        let latin = note_on_latin(&files(&|row| !self.are_utf8[row]));
+        let empty = files(&|row| self.plain[row].trim().is_empty());
+        let empty = empty
+            .first()
+            .map(|first| such_as_are(empty.len(), "text", first.display(), "without a word"));
         self.listing.notes(KIND).into_iter().chain(latin).chain(empty).collect()
     }
 }

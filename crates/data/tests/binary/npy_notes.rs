@@ -35,12 +35,12 @@ fn what_is_suspicious_is_told() {
     let rows = read_npy_rows(&far.path().join("rows.npy"), &splits.preprocessing).unwrap();
     let [note] = &rows.notes[..] else { panic!("{:?}", rows.notes) };
     assert!(
-        note.ends_with("column 0: the value 1e30 is far from all in the training rows"),
+        note.ends_with("column 0: the value `1e30` is far from all in the training rows"),
         "{note}"
     );
     let below = folder(&[("rows.npy", floats(&[-1e30, 0.0, 3.0], 3))]);
     let rows = read_npy_rows(&below.path().join("rows.npy"), &splits.preprocessing).unwrap();
-    assert!(rows.notes[0].contains("the value -1e30 is far from all"), "{:?}", rows.notes);
+    assert!(rows.notes[0].contains("the value `-1e30` is far from all"), "{:?}", rows.notes);
 }
 
 #[test]
@@ -58,6 +58,6 @@ fn many_columns_are_told_in_one_note() {
     let rows = read_npy_rows(&far.path().join("rows.npy"), &splits.preprocessing).unwrap();
     let [note] = &rows.notes[..] else { panic!("{:?}", rows.notes) };
     let expected =
-        "20 columns have values far from all in the training rows, such as 1e30 in column 20";
+        "20 columns have values far from all in the training rows, such as `1e30` in column 20";
     assert!(note.ends_with(expected), "{note}");
 }

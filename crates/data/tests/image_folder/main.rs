@@ -80,7 +80,7 @@ fn classes_and_files_are_sorted_and_others_are_passed_over() {
     let path = |file: &str| within(&root, file).display().to_string();
     let expected = [
         format!("2 files, such as `{}`: only files named as images are read", path("2/Thumbs.db")),
-        format!("`{}`: images are read from class folders only", path("loose.png")),
+        format!("the file `{}`: images are read from class folders only", path("loose.png")),
     ];
     assert_eq!(splits.train.notes(), expected.map(|note| format!("passed over {note}")));
     assert_eq!(splits.train.path(0), root.path().join("10/a.png"));

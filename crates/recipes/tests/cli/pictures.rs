@@ -404,8 +404,8 @@ fn pictures_that_are_passed_over_are_told_of_alike_by_train_and_inspect() {
     let trained = folder.run(&format!("train cnn {PHOTOS} --max-steps 1 --run-dir run"));
     let inspected = folder.run("data inspect image-folder photos").succeeded().stdout;
     for note in [
-        "note: passed over `photos/dark/notes.txt`: only files named as images are read\n",
-        "note: passed over `photos/loose.bmp`: images are read from class folders only\n",
+        "note: passed over the file `photos/dark/notes.txt`: only files named as images are read\n",
+        "note: passed over the file `photos/loose.bmp`: images are read from class folders only\n",
     ] {
         assert!(trained.stderr.contains(note), "{}", trained.stderr);
         assert!(inspected.contains(note), "{inspected}");

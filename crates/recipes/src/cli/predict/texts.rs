@@ -9,7 +9,7 @@ use backend::Selected;
 use data::{
     Column, ColumnKind, DataError, TablePreprocessing,
     class_folders::FileKind,
-    text_folder::{decode_text, read_text_file, text_files_in},
+    text_folder::{decode_text, note_on_latin, read_text_file, text_files_in},
 };
 use inference::{Model, ROWS_AT_A_TIME};
 
@@ -82,12 +82,8 @@ pub(super) fn predict_files(
         print(model, texts, printer)?;
         printer.flush()?;
     }
-    if let Some(first) = latin.first() {
-        let files = match latin.len() {
-            1 => format!("`{first}` is"),
-            count => format!("{}, such as `{first}`, are", counted(count, "text")),
-        };
-        output::print_note(&format!("{files} not UTF-8, and read as Latin-1"));
+    if let Some(note) = note_on_latin(&latin) {
+        output::print_note(&note);
     }
     Ok(refused)
 }
