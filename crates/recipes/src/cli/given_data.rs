@@ -47,7 +47,8 @@ fn source_of(path: &Path) -> Option<Source> {
 
 /// How deep class folders lie in a folder that has splits.
 const LEVELS: usize = 2;
-/// Entries of a folder that are looked at to tell what it holds.
+/// Entries of a folder that are looked at to tell what it holds: a reader looks at all, which would take long
+/// where a user has named a home, or millions of pictures.
 const LOOKED_AT: usize = 100;
 
 /// Whether there are texts in class folders within a folder, and no pictures.
