@@ -282,6 +282,12 @@ mod tests {
     }
 
     #[test]
+    #[should_panic(expected = "shape [3, 7, 0] instead of one of 2 sizes")]
+    fn a_gradient_of_three_dimensions_is_refused() {
+        backward(saved([3, 5, 7], [false, false, false, true]), normal([3, 7, 0], 5));
+    }
+
+    #[test]
     fn a_nan_lets_its_gradient_through() {
         let output = vec![f32::NAN, 1.0, 0.0, -0.0, f32::INFINITY, -1.0];
         let output = FlexTensor::from_data(burn::tensor::TensorData::new(output, [3, 2]));

@@ -321,8 +321,14 @@ fn elements(tensor: &FlexTensor) -> &[f32] {
 }
 
 /// The sizes of a tensor's `N` dimensions.
+///
+/// # Panics
+///
+/// Where it has more or fewer: kernels trust these sizes, and one of zero behind them would leave
+/// nothing to read.
 fn dimensions<const N: usize>(tensor: &FlexTensor) -> [usize; N] {
-    tensor.layout().shape().dims()
+    let shape = &tensor.layout().shape()[..];
+    shape.try_into().unwrap_or_else(|_| panic!("shape {shape:?} instead of one of {N} sizes"))
 }
 
 /// Panics unless a tensor has the shape that the other operands imply: kernels trust it, and would

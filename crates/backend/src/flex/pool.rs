@@ -10,7 +10,7 @@ use burn::{backend::Flex, tensor::Shape};
 use burn_flex::FlexTensor;
 
 use super::{
-    all_f32, assert_shape, contiguous, elements,
+    all_f32, assert_shape, contiguous, dimensions, elements,
     parallel::{self, Shared, TASK},
     recycled,
     simd::Level,
@@ -25,7 +25,7 @@ const NONE: u8 = u8::MAX;
 
 /// The maximum of each window and its place.
 pub(super) fn forward(input: FlexTensor, options: &PoolOptions) -> (FlexTensor, FlexTensor) {
-    let [batch, channels, height, width] = input.layout().shape().dims();
+    let [batch, channels, height, width] = dimensions(&input);
     let Some(windows) = Windows::new([height, width], options).filter(|_| all_f32([&input])) else {
         return max_pool2d::composed::<Flex>(input, options);
     };

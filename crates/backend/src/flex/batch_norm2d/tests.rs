@@ -113,6 +113,14 @@ fn a_residual_of_another_shape_is_refused() {
     forward(BatchNorm2d { residual: Some(normal([2, 3, 4, 4], 6)), ..case.layer() });
 }
 
+/// Of such a tensor the first four sizes say that there are values, and there are none.
+#[test]
+#[should_panic(expected = "shape [2, 3, 4, 5, 0] instead of one of 4 sizes")]
+fn an_input_of_five_dimensions_is_refused() {
+    let case = Case { shape: [2, 3, 4, 5], stored: false, residual: false, rectified: true };
+    forward(BatchNorm2d { input: normal([2, 3, 4, 5, 0], 1), ..case.layer() });
+}
+
 #[test]
 #[should_panic(expected = "for each channel: shape [2] instead of [3]")]
 fn a_scale_of_another_shape_is_refused() {

@@ -2,7 +2,7 @@
 
 use burn_flex::FlexTensor;
 
-use crate::functional::Conv2dOptions;
+use crate::{flex::dimensions, functional::Conv2dOptions};
 
 /// The sizes of one convolution.
 #[derive(Clone, Copy, Debug)]
@@ -26,8 +26,8 @@ impl Geometry {
         weight: &FlexTensor,
         options: &Conv2dOptions,
     ) -> Option<Self> {
-        let [batch, channels, height, width] = input.layout().shape().dims();
-        let [outputs, inputs, kernel_height, kernel_width] = weight.layout().shape().dims();
+        let [batch, channels, height, width] = dimensions(input);
+        let [outputs, inputs, kernel_height, kernel_width] = dimensions(weight);
         let Conv2dOptions { stride, padding } = *options;
         let kernel = [kernel_height, kernel_width];
         let fits = channels == inputs
