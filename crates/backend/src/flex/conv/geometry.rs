@@ -34,7 +34,7 @@ impl Geometry {
             && [kernel, stride].iter().all(|sizes| !sizes.contains(&0))
             && ![outputs, inputs, height, width].contains(&0);
         let output = if fits { options.output_size([height, width], kernel) } else { [0, 0] };
-        (!output.contains(&0)).then_some(Self {
+        let geometry = Self {
             batch,
             inputs,
             outputs,
@@ -43,7 +43,18 @@ impl Geometry {
             kernel,
             stride,
             padding,
-        })
+        };
+        (!output.contains(&0) && geometry.counts_do_not_wrap()).then_some(geometry)
+    }
+
+    /// Whether what is counted in an image with its padding is far from the largest number, so that no
+    /// offset wraps: a stride and a padding may be of any size where they leave few positions.
+    fn counts_do_not_wrap(&self) -> bool {
+        let [height, width] = [0, 1].map(|axis| self.input[axis] + 2 * self.padding[axis]);
+        let [stride_y, stride_x] = self.stride;
+        let sizes = [self.inputs.max(self.outputs), height, width, stride_y, stride_x];
+        let most = sizes.iter().try_fold(16, |count: usize, size| count.checked_mul(*size));
+        most.is_some_and(|most| isize::try_from(most).is_ok())
     }
 
     /// Numbers in a map of the input.

@@ -10,6 +10,7 @@ use super::{
     weight_gradient,
     winograd::{self, Kernels, Maps},
 };
+use crate::functional::Conv2dOptions;
 
 struct Case {
     geometry: Geometry,
@@ -170,6 +171,16 @@ fn tiles_of_every_size_equal_plain_sums() {
     for level in Level::all() {
         level.run(EveryTile);
     }
+}
+
+/// Times the four columns of a strip this stride is zero in as many bits as an index has.
+#[test]
+fn a_stride_by_which_offsets_would_wrap_is_left_to_the_default_body() {
+    let quarter = 1 << (usize::BITS - 2);
+    let options = Conv2dOptions { stride: [quarter, 1], padding: [quarter - 100, 1] };
+    assert_eq!(options.output_size([114, 2], [8, 1]), [2, 4]);
+    let (input, weight) = (testing::normal([32, 1, 114, 2], 1), testing::normal([1, 1, 8, 1], 2));
+    assert!(Geometry::new(&input, &weight, &options).is_none());
 }
 
 #[test]
