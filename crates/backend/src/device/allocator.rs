@@ -70,7 +70,7 @@ pub struct Allocator<A>(
 
 /// Has `handler` end the program where [`Allocator`] has no more memory; only the first call counts.
 ///
-/// - `handler`: runs within an allocation, so it must not allocate
+/// - `handler`: runs within an allocation, so it must not allocate; where it panics the program aborts
 pub fn on_out_of_memory(handler: fn(OutOfMemory) -> !) {
     let _ = HANDLER.set(handler);
 }
@@ -153,7 +153,9 @@ fn taken(size: usize) {
 }
 
 /// Ends the program. Nothing here needs memory.
-fn out_of_memory(size: usize) -> ! {
+///
+/// An allocator must not unwind, so this has an ABI that does not: a handler that panics aborts.
+extern "C" fn out_of_memory(size: usize) -> ! {
     let lack = OutOfMemory { held: HELD.load(Relaxed).saturating_sub(size), asked: size };
     if let Some(handler) = HANDLER.get() {
         handler(lack);
@@ -165,9 +167,27 @@ fn out_of_memory(size: usize) -> ! {
 
 #[cfg(test)]
 mod tests {
-    use std::alloc::System;
+    use std::{alloc::System, env, panic, process::Command};
 
     use super::*;
+
+    /// Set for the copy of this program that runs out of memory.
+    const RUNS_OUT: &str = "BACKEND_TEST_RUNS_OUT_OF_MEMORY";
+
+    #[test]
+    fn no_panic_of_a_handler_leaves_the_allocator() {
+        if env::var_os(RUNS_OUT).is_some() {
+            on_out_of_memory(|lack| panic!("{lack}"));
+            let layout = Layout::from_size_align(isize::MAX as usize - 7, 8).unwrap();
+            // SAFETY: the layout has a size. Nothing has that much, so there is no block to free.
+            let _ = panic::catch_unwind(|| unsafe { Allocator(System).alloc(layout) });
+            process::exit(0);
+        }
+        let this = "device::allocator::tests::no_panic_of_a_handler_leaves_the_allocator";
+        let mut copy = Command::new(env::current_exe().unwrap());
+        let copy = copy.args([this, "--exact"]).env(RUNS_OUT, "1").output().unwrap();
+        assert!(!copy.status.success(), "{copy:?}");
+    }
 
     #[test]
     fn a_block_that_shrinks_is_never_counted_beside_its_old_self() {
