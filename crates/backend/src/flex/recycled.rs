@@ -36,6 +36,8 @@ pub(super) fn bytes(shape: impl Into<Shape>) -> FlexTensor {
 
 fn tensor(shape: Shape, dtype: DType, element_bytes: usize) -> FlexTensor {
     let bytes = number_of_elements(&shape).checked_mul(element_bytes);
+    // No block is larger, and rounding up would wrap.
+    let bytes = bytes.filter(|bytes| isize::try_from(*bytes).is_ok());
     let bytes = bytes.expect("fewer bytes than addresses");
     let controller = Recycled { buffer: Some(buffer(bytes)) };
     // SAFETY: the buffer holds at least `bytes` bytes, and all of them were initialised when it
@@ -327,6 +329,12 @@ mod tests {
             list.put(buffer);
         }
         assert!(list.buffers.len() <= 2, "{}", list.buffers.len());
+    }
+
+    #[test]
+    #[should_panic(expected = "fewer bytes than addresses")]
+    fn a_tensor_that_would_be_rounded_up_to_nothing_is_refused() {
+        floats([usize::MAX / 4]);
     }
 
     #[test]
