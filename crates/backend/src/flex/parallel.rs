@@ -136,6 +136,10 @@ impl<'a, T> Shared<'a, T> {
         unsafe { std::slice::from_raw_parts_mut(self.start.add(start), length) }
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.length
+    }
+
     /// The address of an element, for kernels that write strided parts.
     ///
     /// What is written through it must lie inside of the slice, and be no other task's.

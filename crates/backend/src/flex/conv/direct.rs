@@ -83,6 +83,7 @@ fn run<'a>(
     output: Shared<'_, f32>,
 ) {
     let [height, width] = correlation.output;
+    assert_eq!(output.len(), images * correlation.outputs * height * width, "room for all maps");
     let tasks = Tasks::new(correlation, images);
     parallel::run(tasks.count(), |task, scratch| {
         let (image, rows, blocks) = tasks.get(task);

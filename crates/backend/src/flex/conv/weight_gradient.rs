@@ -40,6 +40,8 @@ pub(super) fn weight_gradient(
     gradient: Source<'_>,
     output: &mut [f32],
 ) {
+    let Geometry { batch, inputs, .. } = *geometry;
+    assert_eq!(input.len(), batch * inputs * geometry.input_plane(), "the input of all images");
     Plan::new(level, geometry).run(input, gradient, output);
 }
 

@@ -42,7 +42,10 @@ pub(in crate::flex::conv) fn correlate(
     epilogue: Epilogue<'_>,
     output: Target<'_>,
 ) {
-    let Maps { inputs, outputs, .. } = *maps;
+    let Maps { batch, inputs, outputs, output: [height, width], .. } = *maps;
+    if let Target::Maps(output) = output {
+        assert_eq!(output.len(), batch * outputs * height * width, "room for all maps");
+    }
     let by_blocks = MATRICES * inputs * outputs * size_of::<f32>() > KERNEL_BYTES;
     let rows = if by_blocks {
         let tile_bytes = MATRICES * inputs * size_of::<f32>();
