@@ -1,6 +1,6 @@
 //! Everything that ends a command early: its message and the exit code.
 
-use std::fmt;
+use std::{fmt, path::Path};
 
 use data::DataError;
 use inference::{InferenceError, InputKind};
@@ -10,7 +10,8 @@ use training::{GroupError, ObserverError, TrainError};
 
 use crate::{
     config::{Problem, Problems},
-    run::out_of_memory,
+    run::{directory::CONFIG, environment::other_version_of, out_of_memory},
+    shell::command,
 };
 
 /// The kind of a failure; its number is the program's exit code.
@@ -167,6 +168,7 @@ impl From<TrainError> for Failure {
     fn from(error: TrainError) -> Self {
         let help = match error {
             TrainError::OutOfMemory { .. } => out_of_memory::advice().map(str::to_owned),
+            TrainError::OtherVersion { ref path, .. } => with_its_version(path),
             _ => None,
         };
         let help = help.or_else(|| error.help());
@@ -174,6 +176,7 @@ impl From<TrainError> for Failure {
             TrainError::Diverged { .. } => ExitCode::Diverged,
             TrainError::Config(_) | TrainError::Passed { .. } => ExitCode::Usage,
             TrainError::InUse { .. }
+            | TrainError::Gone { .. }
             | TrainError::OtherRun { .. }
             | TrainError::OtherVersion { .. }
             | TrainError::NoneUsable { .. } => ExitCode::UserData,
@@ -184,6 +187,14 @@ impl From<TrainError> for Failure {
         };
         Self::of(exit_code, &error, help)
     }
+}
+
+/// How to go on from a run's checkpoint of another version of this program, if that is known.
+fn with_its_version(checkpoint: &Path) -> Option<String> {
+    let run = checkpoint.ancestors().nth(2)?;
+    let version = other_version_of(run)?;
+    let again = command("train", &run.join(CONFIG));
+    Some(format!("resume with that version, {version}, or train again: {again}"))
 }
 
 impl Failure {

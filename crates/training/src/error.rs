@@ -85,6 +85,9 @@ pub enum TrainError {
     /// Another trainer keeps its checkpoints there.
     #[error("another run keeps its checkpoints in `{}`, and has not ended", path.display())]
     InUse { path: PathBuf },
+    /// The directory was moved or removed while training.
+    #[error("the checkpoints of this run are no longer in `{}`", path.display())]
+    Gone { path: PathBuf },
     /// All checkpoints are damaged, and no new run overwrites them.
     #[error("{}; there is no other to resume from", damaged.join("; "))]
     NoneUsable { damaged: Vec<String> },
@@ -189,6 +192,11 @@ impl TrainError {
             Self::InUse { .. } => {
                 Some("wait until it has ended, or keep these in another folder".to_owned())
             }
+            Self::Gone { .. } => Some(
+                "a run's folder stays where it is while it trains; one that was moved is resumed from \
+                 where it is now"
+                    .to_owned(),
+            ),
             Self::NoneUsable { .. } => {
                 Some("restore one of them from a backup, or start a new run".to_owned())
             }

@@ -154,6 +154,17 @@ impl ImageFolder {
         Ok((Self { pixels: Pixels::Cached { cache, places }, ..images }, skipped))
     }
 
+    /// The images of these indices, none of which has been decoded yet.
+    pub fn only(mut self, indices: &[usize]) -> Self {
+        let Listing { files, labels, .. } = &mut self.listing;
+        *files = indices.iter().map(|&index| files[index].clone()).collect();
+        *labels = indices.iter().map(|&index| labels[index]).collect();
+        let hashes = self.hashes.take().map(|hashes| {
+            OnceLock::from(Vec::from_iter(indices.iter().map(|&index| hashes[index].clone())))
+        });
+        Self { hashes: hashes.unwrap_or_default(), pixels: Pixels::InFiles, ..self }
+    }
+
     fn open_cache(
         &self,
         directory: &Path,
@@ -213,7 +224,7 @@ impl ImageFolder {
 
     /// Leaves bad images out; also returns the former places of those that are kept.
     fn without(
-        mut self,
+        self,
         Passed { bad, hashes }: Passed,
     ) -> Result<(Self, Vec<usize>, Vec<SkippedImage>), ImageFolderError> {
         let listed = self.listing.files.len();
@@ -224,17 +235,14 @@ impl ImageFolder {
         let kept: Vec<usize> = (0..listed).filter(|&place| is_kept[place]).collect();
         self.check_classes(&bad, &kept)?;
 
-        let Listing { files, labels, .. } = &mut self.listing;
+        let files = &self.listing.files;
         let skipped = bad.into_iter().map(|(place, reason)| SkippedImage {
             path: files[place].clone(),
             reason: reason.to_string(),
         });
         let skipped = skipped.collect();
-        *files = kept.iter().map(|&place| files[place].clone()).collect();
-        *labels = kept.iter().map(|&place| labels[place]).collect();
-        self.hashes = OnceLock::from(Vec::from_iter(hashes.into_iter().map(Some)));
-        self.pixels = Pixels::InFiles; // others would be at the former places
-        Ok((self, kept, skipped))
+        let hashes = Vec::from_iter(hashes.into_iter().map(Some));
+        Ok((Self { hashes: OnceLock::from(hashes), ..self.only(&kept) }, kept, skipped))
     }
 
     /// A class that was listed must keep an image, or it would be learnt from none in silence.

@@ -3,7 +3,7 @@
 use std::{borrow::Cow, collections::BTreeMap, path::Path};
 
 use preprocess::words::Words;
-use store::sha256_hex;
+use store::{Hasher, sha256_hex};
 
 use super::{
     error::TextError,
@@ -44,7 +44,7 @@ impl Corpus {
     /// A hash of all parts, which changes if any of them does.
     pub fn fingerprint(&self) -> String {
         let parts = [Some(&self.train), self.validation.as_ref(), self.test.as_ref()];
-        let parts = parts.map(|part| part.map(|part| sha256_hex(&part.ids.to_le_bytes())));
+        let parts = parts.map(|part| part.map(|part| hash([&part.ids])));
         // As saved: the order of a map in memory varies.
         let vocabulary = serde_json::to_string(&self.vocabulary).expect("it serialises to JSON");
         sha256_hex(format!("{vocabulary}\n{parts:?}").as_bytes())
@@ -55,8 +55,20 @@ impl Corpus {
         let held_out =
             [&self.validation, &self.test].map(|part| part.as_ref().map(|part| &part.ids));
         let parts = [Some(&self.train.ids), self.unused.as_ref()].into_iter().chain(held_out);
-        sha256_hex(&parts.flatten().flat_map(Ids::to_le_bytes).collect::<Vec<u8>>())
+        hash(parts.flatten())
     }
+
+    /// Bytes of all tokens to train on or to measure on.
+    pub fn bytes(&self) -> usize {
+        let parts = [Some(&self.train), self.validation.as_ref(), self.test.as_ref()];
+        parts.into_iter().flatten().map(|part| part.ids.bytes()).sum()
+    }
+}
+
+fn hash<'a>(parts: impl IntoIterator<Item = &'a Ids>) -> String {
+    let mut hasher = Hasher::default();
+    parts.into_iter().for_each(|ids| ids.hash(&mut hasher));
+    hasher.finish()
 }
 
 /// A text, and its name in errors and notes.

@@ -99,10 +99,16 @@ pub fn resolve<C: DeserializeOwned + Check>(
     let mut usual = recipe.clone(); // what the files say, for the options' mistakes
     let mut problems = Vec::new();
     for layer in layers {
-        let is_file = !layer.is_option();
+        let (is_file, version) = (!layer.is_option(), layer.other_version());
         let (mut table, unreadable) = layer.into_parts();
         problems.extend(unreadable);
-        problems.extend(take_out_mistakes::<C>(&mut table, &recipe, &usual));
+        let mut mistakes = take_out_mistakes::<C>(&mut table, &recipe, &usual);
+        if let (Some(first), Some(version)) = (mistakes.first_mut(), version) {
+            let help = first.help.take().map_or_else(String::new, |help| format!("; {help}"));
+            let version = format!("another version of this program wrote the file, {version}");
+            first.help = Some(version + &help);
+        }
+        problems.extend(mistakes);
         merged.overlay(&table);
         if is_file {
             usual.overlay(&table);

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use backend::device::Device;
 use base64::{Engine, prelude::BASE64_STANDARD};
 use data::{
-    DataError, ImageSource, ImagesInMemory, Relabelled, Shared,
+    DataError, ImageSource, ImagesInMemory, Parts, Relabelled, Shared,
     cifar10::{read_cifar10, read_cifar10_test},
     hold_out,
     idx::{read_idx, read_idx_test},
     image_folder::{
-        ImageFolder, ImageFolderOptions, MeasuredImages, OnBadImage, note_on_known_images,
-        open_image_folder, open_measured_images, shared_images,
+        ImageFolder, ImageFolderOptions, ImageFolderSplits, MeasuredImages, OnBadImage,
+        note_on_known_images, open_image_folder, open_measured_images, shared_images,
     },
     note_on_known_pixels, picture,
 };
@@ -187,24 +187,27 @@ fn read_held_out(
         let folder = open_image_folder(&data.folder_options())?;
         let (validation, test) = (folder.validation.as_ref(), folder.test.as_ref());
         let fractions = data.fractions(validation.is_some(), test.is_some());
-        if test.is_some() || (validation.is_some() && fractions.test == 0.0) {
+        let parts = hold_out(folder.train.labels(), fractions, seed)?;
+        let is_of_train = test.is_none() && (validation.is_none() || parts.test.is_some());
+        // A cache has all images to train on, those among them that were held out included.
+        if !(is_of_train && data.cache.is_some()) {
             let splits = [Some(&folder.train), validation, test];
             for split in splits.into_iter().flatten() {
                 hash(split, progress)?;
             }
-            let parts = hold_out(folder.train.labels(), fractions, seed)?;
             let hashes = hashes(&folder.train, [validation, test], data, &parts)?;
-            let shared = shared_images(splits);
             let mut notes = Vec::from_iter(folder.note());
-            let (folder, split) = choose(folder.train, folder.validation, folder.test);
-            let split = split.expect("one of the two is there");
+            notes.extend(shared_images(splits).iter().map(Shared::note));
+            if fractions.hold_out() {
+                notes.extend(folder.train.notes_on_copies(&parts));
+            }
+            let Some((folder, split)) = held_out(folder, parts) else {
+                return Ok((None, hashes.samples));
+            };
             notes.extend(folder.notes());
             let samples = read_folder(folder, data, &mut notes, progress)?;
-            notes.extend(shared.iter().map(Shared::note));
-            return Ok((
-                Some(Measured { split, given_split: None, samples, notes }),
-                hashes.samples,
-            ));
+            let measured = Measured { split, given_split: None, samples, notes };
+            return Ok((Some(measured), hashes.samples));
         }
     }
     let ImageSet { test, validation, hashes, notes, .. } = ImageSet::read(data, seed, progress)?;
@@ -213,6 +216,18 @@ fn read_held_out(
     let measured =
         held_out.map(|(samples, split)| Measured { split, given_split: None, samples, notes });
     Ok((measured, hashes.samples))
+}
+
+/// The test split, else the validation split, whether these have folders of their own or not.
+fn held_out(folder: ImageFolderSplits, parts: Parts) -> Option<(ImageFolder, &'static str)> {
+    let ImageFolderSplits { train, validation, test, .. } = folder;
+    match (test, parts.test, validation, parts.validation) {
+        (Some(test), ..) => Some((test, "test")),
+        (_, Some(indices), ..) => Some((train.only(&indices), "test")),
+        (_, _, Some(validation), _) => Some((validation, "validation")),
+        (.., Some(indices)) => Some((train.only(&indices), "validation")),
+        _ => None,
+    }
 }
 
 /// Decodes images to measure on, and adds to the notes to the user.
@@ -320,9 +335,14 @@ mod tests {
             let held_out = ["a", "b"].map(|class| format!("{split}/{class}/1.png"));
             let paths: Vec<&str> = train.iter().chain(&held_out).map(String::as_str).collect();
             let (_folder, config) = pictures(&paths, &["data.test=0.25", "data.validation=0.25"]);
-            let mut progress = |_: &str, _, _| ControlFlow::Continue(());
+            let mut decoded = 0;
+            let mut progress = |task: &str, done, _| {
+                decoded = if task == "decoding images" { done } else { 0 };
+                ControlFlow::Continue(())
+            };
             let all = ImageSet::read(&config.data, 0, &mut progress).unwrap();
             let (found, fingerprint) = read_held_out(&config.data, 0, &mut progress).unwrap();
+            assert_eq!(decoded, images, "{split}");
             let found = found.unwrap();
             assert_eq!((found.split, found.samples.labels().len()), (measured, images), "{split}");
             assert_eq!(fingerprint, all.hashes.samples, "{split}");

@@ -1,6 +1,6 @@
 //! The text of a recipe, what training begins with, and its plan.
 
-use backend::AutodiffBackend;
+use backend::{AutodiffBackend, Backend, Selected};
 use data::{
     DataError, TokenLoader, Vocabulary, refuse_shared,
     text::{Corpus, Tokens, read_text},
@@ -96,6 +96,8 @@ impl<Model: Initialised> Config<TextData, Model> {
         let (corpus, weights) = self.read(None)?;
         refuse_shared(&corpus.shared)?;
         let architecture = Architecture::TextLstm(network(&self.model, &corpus.vocabulary));
+        // It stays on the host, whose memory is told of if the host trains.
+        let data_bytes = if Selected::IS_SYNCHRONOUS { corpus.bytes() } else { 0 };
         let [samples, steps_per_epoch] = counted(corpus.train)?;
         if let Some(weights) = &weights {
             weights.check(&architecture, &[])?;
@@ -109,7 +111,7 @@ impl<Model: Initialised> Config<TextData, Model> {
             training: &self.training,
             trainer: self.trainer(steps_per_epoch),
             validates: corpus.validation.is_some(),
-            data_bytes: 0, // the text stays on the host
+            data_bytes,
             notes: corpus.notes,
         };
         outline.plan()

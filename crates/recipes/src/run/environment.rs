@@ -13,8 +13,11 @@ use crate::{
     run::{directory::ENVIRONMENT, record::json_of},
 };
 
-/// The commit that was built, or `unknown`.
+/// The commit that was built, or [`UNKNOWN`].
 pub const COMMIT: &str = env!("BUILD_COMMIT");
+const UNKNOWN: &str = "unknown";
+/// The digits of a commit that tell it apart.
+const DIGITS: usize = 10;
 
 /// Burn's version, as the lock file of the workspace has it.
 const BURN: &str = "0.21.0";
@@ -54,7 +57,10 @@ pub(crate) struct Environment {
     optimized: Option<bool>,
     /// The one that started the run. Invalid Unicode is replaced.
     command_line: Vec<String>,
-    /// The one that last resumed it.
+    /// The commit that started the run, if another one has resumed it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    began_with: Option<String>,
+    /// The command line that last resumed it.
     #[serde(skip_serializing_if = "Option::is_none")]
     resumed_by: Option<Vec<String>>,
     /// The folder in which the last command was given, from which relative paths count; none if unknown.
@@ -81,6 +87,7 @@ impl Environment {
             architecture: std::env::consts::ARCH.to_owned(),
             optimized: Some(!cfg!(debug_assertions)),
             command_line: command_line.collect(),
+            began_with: None,
             resumed_by: None,
             folder: std::env::current_dir().ok().filter(|folder| folder.to_str().is_some()),
             started: crate::run::time::now(),
@@ -110,6 +117,10 @@ impl Environment {
         match before {
             None => self,
             Some(before) => Self {
+                began_with: before
+                    .began_with
+                    .clone()
+                    .or_else(|| before.other_version().map(|_| before.commit.clone())),
                 resumed_by: Some(self.command_line),
                 command_line: before.command_line.clone(),
                 ..self
@@ -117,10 +128,31 @@ impl Environment {
         }
     }
 
-    /// What the user should know where the steps so far of a run were computed on another kind of device.
+    /// The version of this program that was recorded, if it is another and known: `commit 0123456789, used on
+    /// 2026-11-23`.
+    fn other_version(&self) -> Option<String> {
+        let Self { commit, started, .. } = self;
+        let is_other = commit != COMMIT && !commit.is_empty() && commit != UNKNOWN;
+        let short = commit.get(..DIGITS).unwrap_or(commit);
+        let day = started.split('T').next().unwrap_or_default();
+        is_other.then(|| format!("commit {short}, used on {day}"))
+    }
+
+    /// What the user should know where the steps so far of a run were computed by another version of this program,
+    /// or on another kind of device, a sentence each.
     ///
     /// - `before`: when the run was started or last resumed
-    pub(crate) fn note_on_steps_before(&self, before: &Self) -> Option<String> {
+    pub(crate) fn notes_on_steps_before(&self, before: &Self) -> impl Iterator<Item = String> {
+        let version = before.other_version().map(|version| {
+            format!(
+                "another version of this program computed the steps so far, {version}; this one may \
+                 round otherwise"
+            )
+        });
+        version.into_iter().chain(self.note_on_device_before(before))
+    }
+
+    fn note_on_device_before(&self, before: &Self) -> Option<String> {
         let Self { backend, device, .. } = before;
         // A processor's name ends with the number of its threads, on which no result depends.
         let kind = |device: &str| device.split(" (").next().map(str::to_owned);
@@ -132,6 +164,11 @@ impl Environment {
             )
         })
     }
+}
+
+/// The version of this program by which a run was started or last resumed, if it is another and known.
+pub(crate) fn other_version_of(run: &Path) -> Option<String> {
+    Environment::of(run).ok()??.other_version()
 }
 
 /// One with these values.
@@ -150,10 +187,31 @@ mod tests {
     fn another_device_is_noted_and_another_number_of_threads_is_none() {
         let data = DataHashes { samples: String::new(), source: None };
         let on = |device: &str| Environment::new(device, &data, 1);
-        let note = |before: &str| on("A CPU (2 threads)").note_on_steps_before(&on(before));
+        let note = |before: &str| on("A CPU (2 threads)").notes_on_steps_before(&on(before)).next();
         assert_eq!(note("A CPU (16 threads)"), None);
         assert!(note("A GPU").unwrap().starts_with("the steps so far were computed on A GPU by "));
         assert_eq!(note(""), None, "it was not recorded");
+    }
+
+    #[test]
+    fn another_version_is_told_and_the_first_is_kept() {
+        let of = |commit: &str| Environment {
+            commit: commit.to_owned(),
+            started: "2026-11-23T10:00:00.000Z".to_owned(),
+            ..Environment::default()
+        };
+        let version = |commit: &str| of(commit).other_version();
+        assert_eq!([COMMIT, UNKNOWN, ""].map(version), [None, None, None]);
+        let other = "0123456789abcdef";
+        assert_eq!(version(other).unwrap(), "commit 0123456789, used on 2026-11-23");
+        let notes: Vec<String> = of(COMMIT).notes_on_steps_before(&of(other)).collect();
+        assert!(notes.len() == 1 && notes[0].contains("another version"), "{notes:?}");
+
+        let resumed = of(COMMIT).resuming(Some(&of(other)));
+        assert_eq!((resumed.commit.as_str(), resumed.began_with.as_deref()), (COMMIT, Some(other)));
+        let again = of(COMMIT).resuming(Some(&resumed));
+        assert_eq!(again.began_with.as_deref(), Some(other));
+        assert_eq!(of(COMMIT).resuming(Some(&of(COMMIT))).began_with, None);
     }
 
     #[test]

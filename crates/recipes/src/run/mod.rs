@@ -61,6 +61,7 @@ pub(crate) struct Run<'a> {
     frozen: FrozenLayers,
     notes: Vec<String>,
     skipped: usize,
+    steps: u64,                      // of the whole run, once it is complete
     seconds_preparing: f64,          // from the start to the first event
     seconds_validating: Option<f64>, // of the last epoch, unless that tuned kernels
     has_validated: bool,
@@ -88,8 +89,9 @@ impl<'a> Begun<'a> {
         let mut environment = Environment::new(&device_name, data, ranks);
         environment.chosen = chosen;
         let mut notes = notes.clone();
-        let on_steps = before.as_ref().and_then(|before| environment.note_on_steps_before(before));
-        notes.extend(on_steps.filter(|_| start.group.is_rank_zero()));
+        if let Some(before) = before.as_ref().filter(|_| start.group.is_rank_zero()) {
+            notes.extend(environment.notes_on_steps_before(before));
+        }
         let files = match (start.group.is_rank_zero(), start.resumes) {
             (false, _) => None,
             (true, true) => {
@@ -117,6 +119,7 @@ impl<'a> Begun<'a> {
             frozen: FrozenLayers::default(),
             notes,
             skipped: *skipped,
+            steps: 0,
             seconds_preparing: 0.0,
             seconds_validating: None,
             has_validated: false,
@@ -174,6 +177,7 @@ impl Run<'_> {
         sample: &[usize],
     ) -> TrainerConfig {
         let batch_size = self.training.batch_size;
+        self.steps = config.length().steps;
         self.notes.extend(odd(&config, batch_size, precision()));
         let layers = description.architecture.layers(sample);
         let memory = Footprint {
@@ -238,13 +242,15 @@ impl Run<'_> {
             if let (Some(files), Some(model), 1..) = (&self.files, &model, trained.steps) {
                 files.keep_model(model)?;
             }
+            // After the last step only what follows it is left, wherever the run ends.
+            let steps = Some(trained.steps).filter(|&steps| steps < self.steps);
             return Err(Failure::new(
                 ExitCode::Interrupted,
                 format!("interrupted after step {}, in `{shown}`", trained.steps),
                 format!(
                     "to resume it: {}{}",
                     command("resume", self.path()),
-                    or_end_it(self.path(), Some(trained.steps))
+                    or_end_it(self.path(), steps)
                 ),
             ));
         }

@@ -1,8 +1,11 @@
 //! Runs that lost a part of their files, and what `resume` refuses before it looks at the rest.
 
-use std::fs;
+use std::{fs, process::Stdio};
 
-use crate::{folder::Folder, resume::outcome};
+use crate::{
+    folder::{Folder, told},
+    resume::{outcome, wait_until},
+};
 
 #[test]
 fn a_model_that_is_missing_or_damaged_is_told_and_written_again() {
@@ -152,4 +155,36 @@ fn a_run_goes_on_without_the_end_of_its_logs() {
         assert!(events.lines().all(|line| line.starts_with('{') && line.ends_with('}')));
         folder.run(&format!("report {run}")).succeeded();
     }
+}
+
+/// An open file holds its folder where it is on Windows.
+#[cfg(unix)]
+#[test]
+fn a_run_that_is_moved_while_it_trains_ends_and_goes_on_where_it_is() {
+    let folder = Folder::new();
+    let settings =
+        "train mlp --set data.labels=linear --set checkpoint.every_epochs=1 --progress quiet";
+    let train = format!("{settings} --set training.epochs=1000000 --run-dir here");
+    let mut child = folder
+        .command()
+        .args(train.split_whitespace())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let newest = |run: &str| {
+        let checkpoints = fs::read_dir(folder.path(&format!("{run}/checkpoints"))).ok()?;
+        let step = |name: Option<&str>| name?.strip_prefix("step-")?.parse::<u64>().ok();
+        checkpoints.filter_map(|entry| step(entry.ok()?.file_name().to_str())).max()
+    };
+    wait_until(&mut child, || newest("here").is_some());
+    fs::rename(folder.path("here"), folder.path("there")).unwrap();
+    let ran = told(child.wait_with_output().unwrap());
+    ran.refused(3, "the checkpoints of this run are no longer in `here/checkpoints`");
+    assert!(!folder.path("here").exists());
+    let told = folder.run("report there --json").succeeded().json();
+    assert!(told["verdict"].as_str().unwrap().contains("mlp "), "{told}");
+    let next = newest("there").unwrap() + 1;
+    folder.run(&format!("resume there --set training.max_steps={next}")).succeeded();
+    assert_eq!(folder.json("there/summary.json")["steps"], next);
 }

@@ -22,7 +22,7 @@ pub(crate) fn outcome(folder: &Folder, run: &str) -> (Vec<u8>, Vec<String>) {
 }
 
 /// Waits until something is true of the run, while it runs.
-fn wait_until(child: &mut Child, holds: impl Fn() -> bool) {
+pub(crate) fn wait_until(child: &mut Child, holds: impl Fn() -> bool) {
     while !holds() && child.try_wait().unwrap().is_none() {
         thread::sleep(Duration::from_millis(1));
     }

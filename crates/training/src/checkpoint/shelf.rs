@@ -76,10 +76,12 @@ impl Shelf {
     ///
     /// # Errors
     ///
-    /// As [`open`](Self::open).
+    /// As [`open`](Self::open), and [`TrainError::Gone`] where it was there before.
     pub(crate) fn create(&mut self) -> Result<(), TrainError> {
-        if !self.directory.is_dir() {
-            create_directory(&self.directory)?;
+        match (self.directory.is_dir(), &self.lock) {
+            (true, _) => {}
+            (false, None) => create_directory(&self.directory)?,
+            (false, Some(_)) => return Err(TrainError::Gone { path: self.directory.clone() }),
         }
         if self.lock.is_none() {
             self.lock = FileLock::take(&self.directory.join(LOCK))?;
@@ -127,15 +129,23 @@ impl Shelf {
     ///
     /// # Errors
     ///
-    /// Where the system refuses, or what was written does not read back.
+    /// Where the system refuses, or what was written does not read back; [`TrainError::Gone`] where the
+    /// directory was there before.
     pub(crate) fn write(&mut self, contents: Contents) -> Result<Vec<String>, TrainError> {
+        self.create()?;
+        self.write_here(contents).map_err(|error| match self.directory.is_dir() {
+            true => error,
+            false => TrainError::Gone { path: self.directory.clone() },
+        })
+    }
+
+    fn write_here(&mut self, contents: Contents) -> Result<Vec<String>, TrainError> {
         let step = contents.state.record.step;
         let path = self.directory.join(format!("step-{step}"));
         let mut files = contents.into_files(&path)?;
         let manifest = Manifest::of(&files, &self.signature);
         let manifest = serde_json::to_vec_pretty(&manifest).expect("it has a form in JSON");
         files.push((MANIFEST, manifest));
-        self.create()?;
         write_directory(&path, &files)?;
         drop(files); // they may take most of the memory
         Manifest::verify(&path).map_err(|fault| fault.at(path.clone()))?;

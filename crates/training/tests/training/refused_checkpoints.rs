@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, fs, path::Path};
 
-use backend::device::Device;
+use backend::{Part, device::Device};
 use burn::{
     module::{AutodiffModule, Module, Param},
     tensor::{Tensor, backend::Backend},
@@ -11,12 +11,13 @@ use burn::{
 use serde_json::{Value, json};
 use store::{StoredTensor, TensorFile, sha256_hex};
 use training::{
-    Monitor, OptimizerKind, ParameterGroup, ScheduleKind, Stop, TrainError, Trainer, TrainerConfig,
+    CheckpointConfig, Monitor, OptimizerKind, ParameterGroup, ScheduleKind, Stop, TrainError,
+    Trainer, TrainerConfig,
 };
 
 use crate::{
     checkpoints::{Kept, everything, run, stopped},
-    common::{LinearModel, Recorded},
+    common::{LinearModel, Recorded, ones},
 };
 
 /// Changes the tensors of a file of the newest checkpoint, which is whole afterwards.
@@ -261,4 +262,24 @@ fn a_run_whose_checkpoints_are_all_damaged_is_left_as_it_is() {
     assert!(message.contains("step-6") && message.contains("step-7"), "{message}");
     assert!(error.help().is_some());
     assert_eq!((kept.names(), kept.events.len()), (vec!["step-6".into(), "step-7".into()], told));
+}
+
+#[test]
+fn a_directory_that_is_moved_while_training_is_not_made_again() {
+    let mut settings = everything(OptimizerKind::Sgd);
+    settings.checkpoint = CheckpointConfig { every_steps: Some(1), ..CheckpointConfig::default() };
+    let (mut kept, device) = (Kept::new(), Device::default());
+    let [here, there] = [kept.directory(), kept.directory().with_file_name("moved")];
+    let mut trainer = Trainer::new(ones(), settings, &device, &mut kept, Stop::default()).unwrap();
+    trainer.next_epoch().unwrap();
+    let mut step = || {
+        let outputs = trainer.model().weight.val().sum();
+        trainer.step(outputs, Part::whole(1))
+    };
+    step().unwrap();
+    step().unwrap(); // which leaves a checkpoint of the first
+    fs::rename(&here, there).unwrap();
+    let error = step().unwrap_err();
+    assert!(matches!(error, TrainError::Gone { .. }) && error.help().is_some(), "{error}");
+    assert!(!here.exists());
 }

@@ -1,5 +1,7 @@
 //! The exact words for every mistake that a configuration can hold.
 
+use std::fs;
+
 use super::*;
 use crate::cnn;
 
@@ -55,6 +57,23 @@ fn unknown_keys_name_the_key_that_was_meant() {
         &[
             "unknown key `rate`, in --set rate=1",
             "help: the keys are `recipe`, `data`, `augment`, `model`, `optimizer`, `schedule`, `training`, `checkpoint` and `output`",
+        ],
+    );
+}
+
+#[test]
+fn the_file_of_a_run_of_another_version_is_told_to_be_of_one() {
+    let run = tempfile::tempdir().unwrap();
+    let path = run.path().join("config.toml");
+    fs::write(&path, "[data]\nsorce = \"csv\"").unwrap();
+    let environment = r#"{"commit": "0123456789abcdef", "started": "2026-11-23T10:00:00.000Z"}"#;
+    fs::write(run.path().join("environment.json"), environment).unwrap();
+    refuses(
+        vec![SettingsLayer::file(&path)],
+        &[
+            &format!("unknown key `data.sorce`, in {}:2", path.display()),
+            "help: another version of this program wrote the file, commit 0123456789, used on 2026-11-23; \
+             did you mean `data.source`?",
         ],
     );
 }
