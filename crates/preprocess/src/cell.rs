@@ -280,6 +280,26 @@ mod tests {
             assert_eq!(is_padded(text), padded, "{text}");
         }
         assert!(!is_padded("0.5") && !is_padded("0x1") && !is_padded(""));
+        assert!(may_be_code("1234567890123456") && !may_be_code("123456789012345"), "of 16 digits");
+    }
+
+    #[test]
+    fn what_is_true_is_found_in_another_spelling_where_only_one_is_known() {
+        let found =
+            |name, known: &[&str]| find(name, |name| known.iter().position(|&other| other == name));
+        assert_eq!(found("TRUE", &["False", "True"]), Some(1));
+        assert_eq!(found("True", &["TRUE", "True"]), Some(1));
+        assert_eq!(found("true", &["TRUE", "True"]), None);
+        assert_eq!(found("YES", &["yes"]), None);
+    }
+
+    #[test]
+    fn a_mark_is_a_text_or_a_number_however_it_is_written() {
+        let number = Mark::new("-999");
+        assert!(number.is_in("-999") && number.is_in("-999.0") && !number.is_in("999"));
+        let text = Mark::new("lost");
+        assert!(text.is_in("lost"));
+        assert!(["", "NA", "found", "0", "inf"].iter().all(|other| !text.is_in(other)));
     }
 
     #[test]
@@ -313,6 +333,7 @@ mod tests {
         let beside_commas = Some(NumberFormat { sign: None, point: Some('.') });
         check("1,234", beside_commas, "`1,234` is not a number", "commas are read only if");
         assert_eq!(number("a", "1,234.5", beside_commas), Ok(Some(1234.5)));
+        assert_eq!(number("a", "1,234,567", beside_commas), Ok(Some(1_234_567.0)));
         check(
             "$5",
             Some(NumberFormat::default()),

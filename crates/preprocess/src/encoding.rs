@@ -248,6 +248,16 @@ mod tests {
     }
 
     #[test]
+    fn a_number_beyond_a_hundred_deviations_is_far() {
+        for (age, odd) in
+            [("1030", None), ("1031", Some((0, Odd::Far))), ("-971", Some((0, Odd::Far)))]
+        {
+            let found = example().encode_written(&[age, "", "male", "5"], &mut vec![]).unwrap();
+            assert_eq!(found, Vec::from_iter(odd), "{age}");
+        }
+    }
+
+    #[test]
     fn a_category_is_a_place_for_an_embedding() {
         let mut example = example();
         if let ColumnKind::Categorical { encoding, .. } = &mut example.columns[2].kind {

@@ -82,6 +82,7 @@ mod tests {
         check("x\u{304}'s", "x\u{304}'s");
         check("one\n\ntwo\tthree", "one|two|three");
         check("今天喜欢 the 電影。", "今|天|喜|欢|the|電|影|。");
+        check("今'x'", "今|'|x|'");
         check("ありがとう!", "あ|り|が|と|う|!");
         check("한국어 영화", "한국어|영화");
         check("", "");

@@ -160,13 +160,12 @@ impl Vocabulary {
         if size < 2 {
             return Err(VocabularyError::TooSmall { size });
         }
-        // How often a word comes, the text that it came in last, and whether it was in another.
+        // How often a word comes, the text that it came in first, and whether it was in another.
         let mut counts = HashMap::new();
         for (text, words) in texts.into_iter().map(Words::of).enumerate() {
             for word in words {
-                let (count, last, recurs) = counts.entry(word).or_insert((0, text, false));
-                (*count, *recurs) = (*count + 1, *recurs || *last != text);
-                *last = text;
+                let (count, first, recurs) = counts.entry(word).or_insert((0, text, false));
+                (*count, *recurs) = (*count + 1, *recurs || *first != text);
             }
         }
         let recurring = counts.into_iter().filter(|&(_, (.., recurs))| recurs);
