@@ -165,6 +165,17 @@ mod tests {
     use super::*;
     use crate::augment::draws::{check_moments, many};
 
+    #[test]
+    fn the_colour_wheel_turns_by_at_most_the_share_that_is_asked_for() {
+        let draws = many();
+        let options = AugmentOptions { hue: 0.1, ..Default::default() };
+        let cyan = [[[[0.0]], [[1.0]], [[1.0]]]];
+        let images = Tensor::<Selected, 4>::from_floats(cyan, &Device::default());
+        let [hue, ..] = hsv(augment(images.repeat_dim(0, draws.len()), &options, &draws));
+        let turns: Vec<f64> = hue.into_data().iter().map(|hue: f64| hue - 0.5).collect();
+        check_moments(&turns, [-0.10001, 0.10001], 0.0, 0.04 / 12.0);
+    }
+
     /// Of two grey pixels, brightness tells by their sum and contrast by their difference.
     #[test]
     fn factors_are_drawn_within_their_ranges_and_each_by_itself() {

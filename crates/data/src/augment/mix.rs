@@ -162,3 +162,64 @@ fn random_rectangle(draws: &Draws, fraction: f64, height: usize, width: usize) -
     };
     Rectangle { rows: range(1, height), columns: range(2, width) }
 }
+
+#[cfg(test)]
+mod tests {
+    use backend::{Selected, device::Device};
+
+    use super::*;
+    use crate::augment::draws::{check_moments, many};
+
+    /// Rows and columns anywhere, independent of each other.
+    fn check_places(places: &[[f64; 2]], sides: [f64; 2]) {
+        let [height, width] = sides.map(|side| ((side - 1.0) / 2.0, (side * side - 1.0) / 12.0));
+        for (which, (middle, variance)) in [height, width].into_iter().enumerate() {
+            let places: Vec<f64> = places.iter().map(|place| place[which]).collect();
+            check_moments(&places, [0.0, 2.0 * middle], middle, variance);
+        }
+        let product = |[row, column]: &[f64; 2]| (row - height.0) * (column - width.0);
+        let products: Vec<f64> = places.iter().map(product).collect();
+        let most = height.0 * width.0;
+        check_moments(&products, [-most, most], 0.0, height.1 * width.1);
+    }
+
+    #[test]
+    fn a_rectangle_to_replace_has_its_share_of_each_side_around_any_pixel() {
+        let draws = many();
+        let middles = draws.iter().map(|draws| {
+            let rectangle = random_rectangle(draws, 0.04, 50, 40);
+            [(rectangle.rows, 5, 50), (rectangle.columns, 4, 40)].map(|(range, half, side)| {
+                let middle = if range.end < side { range.end - half } else { range.start + half };
+                assert_eq!(range, middle.saturating_sub(half)..(middle + half).min(side));
+                middle as f64
+            })
+        });
+        check_places(&middles.collect::<Vec<_>>(), [50.0, 40.0]);
+    }
+
+    #[test]
+    fn a_square_to_blot_out_lies_anywhere() {
+        let draws = many();
+        let images = Tensor::<Selected, 4>::ones([draws.len(), 1, 9, 7], &Device::default());
+        let options = AugmentOptions { cutout: 1, ..Default::default() };
+        let values: Vec<f32> =
+            augment_by_cutout(images, &options, &draws).into_data().iter().collect();
+        let places = values.chunks_exact(9 * 7).map(|image| {
+            let place = image.iter().position(|&value| value == 0.0).unwrap();
+            [(place / 7) as f64, (place % 7) as f64]
+        });
+        check_places(&places.collect::<Vec<_>>(), [9.0, 7.0]);
+    }
+
+    /// With `alpha` 1 the beta distribution is the uniform one.
+    #[test]
+    fn an_image_is_blended_by_a_share_of_the_beta_distribution() {
+        let (draws, device) = (many(), Device::default());
+        let images = Tensor::<Selected, 4>::ones([draws.len(), 1, 1, 1], &device);
+        let labels = Tensor::zeros([draws.len()], &device);
+        let options = AugmentOptions { mixup: 1.0, ..Default::default() };
+        let share = augment(images, &labels, &options, &draws).1.unwrap().share;
+        let shares: Vec<f64> = share.into_data().iter().collect();
+        check_moments(&shares, [0.0, 1.0], 0.5, 1.0 / 12.0);
+    }
+}

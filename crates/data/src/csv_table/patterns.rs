@@ -146,7 +146,7 @@ impl Extremes {
             let apart = end
                 .next
                 .is_some_and(|next| (next - end.number).abs() > (other.number - next).abs());
-            apart && end.count > 1 && end.count < self.moments.count() && is_of_nines(end.number)
+            apart && end.count > 1 && is_of_nines(end.number)
         };
         [(smallest, largest), (largest, smallest)]
             .into_iter()

@@ -237,6 +237,8 @@ mod tests {
         assert_eq!(cells(&twice(20)), Ok(multiclass(&range(20))));
         assert_eq!(cells(&twice(21)), Ok(None));
         assert_eq!(cells(&range(2000)), Ok(None));
+        let names: Vec<String> = (10..35).map(|i| format!("c{i}")).collect();
+        assert_eq!(cells(&[&names[..], &names].concat()), Ok(multiclass(&names)));
     }
 
     #[test]

@@ -163,6 +163,27 @@ mod tests {
     }
 
     #[test]
+    fn a_padded_image_keeps_its_proportions_and_stands_in_the_middle() {
+        let shape = ImageShape { channels: 1, height: 20, width: 40 };
+        for (size, expected) in [
+            ([10, 10], [10, 10]),
+            ([100, 50], [20, 10]),
+            ([100, 150], [20, 30]),
+            ([50, 100], [20, 40]),
+            ([100, 300], [13, 40]),
+            ([1, 900], [1, 40]),
+        ] {
+            assert_eq!(within(size, shape), expected, "{size:?}");
+        }
+        let white = image::GrayImage::from_pixel(2, 1, image::Luma([255]));
+        let shape = ImageShape { channels: 1, height: 3, width: 5 };
+        let mut pixels = vec![7; 15];
+        write_pixels(white.into(), shape, Resize::Pad, &mut pixels).unwrap();
+        let expected = [[0; 5], [0, 255, 255, 0, 0], [0; 5]];
+        assert_eq!(pixels.as_chunks().0, expected);
+    }
+
+    #[test]
     fn every_size_can_be_resized_to_every_shape() {
         for (width, height) in [(1, 1), (1, 700), (700, 1), (3, 2), (64, 64), (97, 31)] {
             for (rows, columns) in [(1, 1), (7, 5), (64, 64), (2, 90)] {

@@ -252,6 +252,16 @@ mod tests {
     }
 
     #[test]
+    fn each_epoch_has_an_order_of_its_own() {
+        let loader = loader(Order::Shuffled, 4);
+        let labels = |epoch| -> Vec<i64> {
+            let classes = loader.batches(epoch, 0).map(|batch| batch.targets.classes().into_data());
+            classes.flat_map(|labels| labels.iter().collect::<Vec<i64>>()).collect()
+        };
+        assert_ne!(labels(0), labels(1));
+    }
+
+    #[test]
     fn neither_the_start_nor_the_micro_batch_changes_the_order() {
         let all = labels(&seen(Order::Shuffled, 4, 0));
         assert_eq!(labels(&seen(Order::Shuffled, 1, 0)), all);

@@ -222,4 +222,16 @@ mod tests {
         assert_eq!(seen(&loader, 0, 0), [first, second.clone()]);
         assert_eq!(seen(&loader, 1, 1), [second]);
     }
+
+    #[test]
+    fn a_process_without_a_stream_has_one_that_does_not_count() {
+        let parts = [0, 1, 2].map(|rank| {
+            let streams = Streams::new(tokens(13), 2, 3).unwrap();
+            let loader = TokenLoader::streams(streams, Share { rank, of: 3 }, &Device::default());
+            let (inputs, _, _, part) = seen(&loader, 0, 0).swap_remove(0);
+            assert_eq!((inputs.len(), part.of), (3, 6));
+            part.samples
+        });
+        assert_eq!(parts.iter().sum::<usize>(), 6, "{parts:?}");
+    }
 }

@@ -46,6 +46,11 @@ fn more_is_held_out_only_where_each_class_then_has_some() {
     assert_eq!((first.len(), second.len()), (20, 20));
     let last = |held_out: &[usize]| held_out.iter().filter(|&&index| index >= 100).count();
     assert!(first != second && last(&first) > 5, "the seed chooses the classes: {first:?}");
+    // Of threes and pairs the larger classes come first.
+    let unequal: Vec<u32> =
+        (0..202).map(|index| if index < 102 { index / 3 } else { 100 + index / 2 }).collect();
+    let held_out = of_all(&unequal, 0.1, 0).unwrap().held_out;
+    assert!(held_out.len() == 20 && held_out.iter().all(|&index| index < 102), "{held_out:?}");
     let eight_each: Vec<u32> = (0..24).map(|index| index / 8).collect();
     assert_eq!(of_all(&eight_each, 0.1, 0).unwrap().held_out.len(), 3);
     assert_eq!(of_all(&eight_each, 0.5, 0).unwrap().held_out.len(), 12);
@@ -147,6 +152,8 @@ fn groups_are_held_out_in_an_order_that_the_seed_decides() {
     assert_eq!(split(1), split(1));
     assert!((2..6).any(|seed| split(seed) != split(1)));
     assert_eq!(split(1).held_out.len(), 12);
+    let threes: Vec<u32> = (0..12).map(|row| row / 3).collect();
+    assert_eq!(of_all_groups(&threes, 5.0 / 12.0, 1).unwrap().held_out.len(), 6, "nearer than 3");
     assert_eq!(of_all_groups(&[0, 0, 0], 0.2, 1), None);
     // Either is larger than what is wanted: the smaller one goes.
     let two = of_all_groups(&[0, 0, 0, 1, 1, 1, 1], 0.1, 1).unwrap();

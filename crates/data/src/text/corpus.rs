@@ -356,6 +356,12 @@ mod tests {
         assert_eq!(half.vocabulary, all.vocabulary, "so that losses can be compared");
         assert_eq!(half.source_fingerprint(), all.source_fingerprint());
         assert_ne!(half.fingerprint(), all.fingerprint());
+        let words = |train| {
+            let fractions = Fractions { train, ..Fractions::default() };
+            let shares = TextOptions { fractions, ..options(TokenKind::Words, 9, 1) };
+            encode("one two three four", &shares).unwrap().vocabulary
+        };
+        assert_eq!(words(0.5), words(1.0));
     }
 
     #[test]

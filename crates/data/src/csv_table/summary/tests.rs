@@ -259,4 +259,5 @@ fn a_counter_counts() {
     check(&[numbers(1, 10), vec![String::new()]].concat(), false, false);
     check(&[numbers(1, 10), numbers(12, 9)].concat(), false, false);
     check(&["a"; 12].map(str::to_owned), false, false);
+    check(&["9007199254740992"; 12].map(str::to_owned), false, false); // plus 1 it is the same
 }
