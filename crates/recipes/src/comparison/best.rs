@@ -269,6 +269,38 @@ mod tests {
         assert_eq!(best(["macro_f1", "accuracy"]), "lowest test loss: runs/b");
     }
 
+    /// The loss of values is that of standard scores, whose unit another split may change.
+    #[test]
+    fn errors_decide_rather_than_losses_where_all_have_them() {
+        let best = |errors: [Option<f64>; 2]| {
+            let run = |place: usize| {
+                let Finished { mut record, mut summary, .. } = run(["a", "b"][place], 0, 0.1, 0.5);
+                record.settings.insert("optimizer.learning_rate".to_owned(), json!(place));
+                let loss = ("loss".to_owned(), 0.5 - place as f64 / 4.0);
+                let error = errors[place].map(|error| ("rmse".to_owned(), error));
+                summary.test = Some([loss].into_iter().chain(error).collect());
+                Finished::of(record, summary)
+            };
+            let runs = Runs { finished: [0, 1].map(run).into(), notes: Vec::new() };
+            runs.compare().best.unwrap().sentence()
+        };
+        assert_eq!(best([Some(1.0), Some(2.0)]), "lowest test RMSE: runs/a");
+        assert_eq!(best([Some(1.0), None]), "lowest test loss: runs/b");
+    }
+
+    #[test]
+    fn a_run_without_a_number_is_not_the_best() {
+        let run = |place: usize| {
+            let (name, accuracy) = [("a", f64::NAN), ("b", 0.6)][place];
+            let Finished { mut record, summary, .. } = run(name, 0, 0.1, accuracy);
+            record.settings.insert("optimizer.learning_rate".to_owned(), json!(place));
+            record.settings.insert("training.monitor".to_owned(), json!("accuracy"));
+            Finished::of(record, summary)
+        };
+        let runs = Runs { finished: [0, 1].map(run).into(), notes: Vec::new() };
+        assert_eq!(runs.compare().best.unwrap().sentence(), "highest test accuracy: runs/b");
+    }
+
     /// Other seeds hold out other samples, so that only those of the same seed are compared.
     #[test]
     fn rows_are_ranked_by_the_seeds_that_they_share() {

@@ -144,6 +144,22 @@ mod tests {
     }
 
     #[test]
+    fn rows_are_weighed_by_their_labels_and_values_not_at_all() {
+        let device = Device::default();
+        let weights =
+            ClassWeights::<Selected>::new(ClassWeighting::Balanced, &[0, 0, 0, 1], 2, &device);
+        let weighed = |targets| -> Vec<f32> {
+            let losses = Tensor::from_floats([3.0, 5.0], &device);
+            weights.weigh_rows(losses, targets).into_data().to_vec().unwrap()
+        };
+        let numbers = || Tensor::from_floats([0.0, 1.0], &device);
+        let expected = [3.0 * (2.0 / 3.0), 5.0 * 2.0];
+        assert_eq!(weighed(TableTargets::Binary(numbers())), expected);
+        assert_eq!(weighed(TableTargets::Classes(numbers().int())), expected);
+        assert_eq!(weighed(TableTargets::Values(numbers())), [3.0, 5.0]);
+    }
+
+    #[test]
     fn rare_classes_are_noted_unless_they_are_weighted() {
         let classes = ["a", "b", "c"].map(str::to_owned);
         let note = |weighting: ClassWeighting, frequent, monitored| {
