@@ -158,6 +158,17 @@ mod tests {
     }
 
     #[test]
+    fn only_differences_of_logits_count() {
+        let sampling = Sampling { temperature: 0.5, top_p: Some(0.95), ..Sampling::default() };
+        let choices = |shift: f32| -> Vec<u32> {
+            let logits = [0.0, 1.0, 2.0, 3.0].map(|logit| logit + shift);
+            (0..200).map(|position| sampling.choose(&logits, position)).collect()
+        };
+        assert_eq!(choices(2000.0), choices(0.0));
+        assert_eq!(choices(-2000.0), choices(0.0));
+    }
+
+    #[test]
     fn the_seed_decides() {
         let tokens = |seed| -> Vec<u32> {
             let sampling = Sampling { temperature: 1.0, seed, ..Sampling::default() };

@@ -2,14 +2,16 @@
 
 #![allow(clippy::unwrap_used)] // A failure here is a failed test.
 
+use std::collections::BTreeSet;
+
 use backend::{Selected, device::Device};
-use burn::tensor::Tensor;
+use burn::tensor::{ElementConversion, Int, Tensor};
 use inference::{
     Description, Generator, InferenceError, Model, Prediction, Preprocessing, Sampling, model_file,
 };
 use models::{
-    Architecture, CnnConfig, FeatureEmbedding, HeadConfig, MlpConfig, ResNetConfig, TextLstmConfig,
-    TextReaderConfig, VggClassifierConfig, VggConfig,
+    Architecture, CnnConfig, FeatureEmbedding, HeadConfig, MlpConfig, Pass, Positions,
+    ResNetConfig, TextLstmConfig, TextReaderConfig, VggClassifierConfig, VggConfig,
 };
 use preprocess::{
     CategoryEncoding, Column, ColumnKind, ImagePreprocessing, ImageShape, Resize,
@@ -418,6 +420,44 @@ fn a_prompt_that_cannot_be_read_is_told_with_what_can() {
     let next = |prompt: &str| model.generate(prompt, Sampling::default()).unwrap().next();
     assert_eq!(next("the\r\n\r\nhost"), next("the\n\nhost"));
     assert!(error(" ").help().unwrap().contains("one character"));
+}
+
+/// The likeliest token after all those before it, which the network reads at once.
+#[test]
+fn a_text_goes_on_after_its_prompt_as_the_network_reads_both() {
+    let (characters, device) = (Vocabulary::characters("abcd"), Device::default());
+    let mut texts = BTreeSet::new();
+    for seed in 0..10 {
+        let predict = if seed % 2 == 0 { Positions::Last } else { Positions::All };
+        let config = TextLstmConfig {
+            vocabulary: 4,
+            embedding: 4,
+            hidden: 8,
+            predict,
+            ..TextLstmConfig::default()
+        };
+        let network = config.init::<Selected>(seed, &device);
+        let write = |prompt: &str, temperature: f64, tokens: usize| {
+            let sampling = Sampling { temperature, ..Sampling::default() };
+            let generator = Generator::new(&network, &characters, prompt, sampling, &device);
+            generator.unwrap().write(tokens)
+        };
+        let mut ids = vec![0, 1, 2, 3];
+        for _ in 0..6 {
+            let read = Tensor::<_, 1, Int>::from_ints(&ids[..], &device).unsqueeze();
+            let (logits, _) = network.forward(read, None, &mut Pass::evaluation());
+            let last = logits.dims()[1] - 1;
+            let next = logits.narrow(1, last, 1).argmax(2);
+            ids.push(next.into_scalar().elem::<i32>());
+        }
+        let written = write("abcd", 0.0, 6);
+        let ids: Vec<u32> = ids.into_iter().map(|id| id as u32).collect();
+        assert_eq!(characters.decode(&ids), format!("abcd{written}"), "seed {seed}");
+        texts.insert(written);
+        let even = write("a", 1e6, 50);
+        assert!("abcd".chars().all(|character| even.contains(character)), "{even}");
+    }
+    assert!(texts.len() > 1, "{texts:?}");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use training::{
 
 use crate::{
     checkpoints::Kept,
-    common::{Recorded, Recorder},
+    common::{Recorded, Recorder, ones},
 };
 
 /// A layer like batch normalisation: an untrained parameter stands between trained ones.
@@ -106,6 +106,27 @@ fn what_is_not_trained_is_neither_updated_nor_decayed_but_may_be_mapped() {
         assert!(first(&trained.model.first.weight) < 1.0);
         assert!(first(&trained.model.second.bias) < 1.0);
     }
+}
+
+#[test]
+fn validation_measures_the_average_of_the_weights() {
+    let (device, stop, mut recorder) = (Device::default(), Stop::default(), Recorder::default());
+    let settings = TrainerConfig { ema: Some(0.25), ..settings(OptimizerKind::Sgd) };
+    let mut trainer = Trainer::new(ones(), settings, &device, &mut recorder, stop).unwrap();
+    let epoch = trainer.next_epoch().unwrap();
+    for _ in epoch.batches(0..3) {
+        let weights = trainer.model().weight.val().flatten::<1>(0, 1);
+        trainer.step(weights.sum(), Part::whole(1)).unwrap();
+    }
+    let mut measured = f32::NAN;
+    trainer
+        .end_epoch(|model| {
+            measured = first(&model.weight);
+            None
+        })
+        .unwrap();
+    let expected = 0.25 * (0.25 * 0.9 + 0.75 * 0.8) + 0.75 * 0.7;
+    assert!((measured - expected).abs() < 1e-6, "{measured} instead of {expected}");
 }
 
 /// Trains for `epochs` epochs of three updates, in the last of which running statistics overflow.

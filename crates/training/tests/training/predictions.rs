@@ -105,3 +105,19 @@ fn a_part_is_counted_once() {
         trainer.count_correct(&logits(&[1.0]), &labels(&[1]));
     }
 }
+
+#[test]
+fn a_part_without_samples_adds_nothing() {
+    let weight = |stand_in: bool| {
+        let mut recorder = Recorder::default();
+        let mut trainer = begun(&mut recorder);
+        let weights = |trainer: &LinearTrainer<'_>| trainer.model().weight.val().flatten::<1>(0, 1);
+        if stand_in {
+            let part = Part { first: 0, samples: 0, of: 3, last: false };
+            trainer.step(weights(&trainer) * -9.0, part).unwrap();
+        }
+        trainer.step(weights(&trainer), Part::whole(3)).unwrap();
+        trainer.model().weight.val().into_data().to_vec::<f32>().unwrap()
+    };
+    assert_eq!(weight(true), weight(false));
+}

@@ -81,15 +81,21 @@ fn slow_steps_are_reported_between_log_intervals() {
 
 #[test]
 fn an_update_that_is_not_finite_leaves_the_weights_as_they_were() {
-    let mut recorder = Recorder::default();
-    let mut trainer = begun(&mut recorder);
-    let mut weight_after = |feature| {
-        let _ = step(&mut trainer, feature); // which fails where it is noticed at once
-        trainer.model().weight.val().inner().into_data().to_vec::<f32>().unwrap()
-    };
-    let after_one = weight_after(1.0);
-    assert!(after_one.iter().all(|&weight| weight < 1.0), "{after_one:?}");
-    assert_eq!(weight_after(f32::NAN), after_one);
+    for loss_scaling in [false, true] {
+        let mut settings = settings(optimizer(OptimizerKind::Adam));
+        (settings.loss_scaling, settings.steps_per_epoch) = (loss_scaling, 3);
+        let (device, stop, mut recorder) =
+            (Device::default(), Stop::default(), Recorder::default());
+        let mut trainer = Trainer::new(ones(), settings, &device, &mut recorder, stop).unwrap();
+        trainer.next_epoch().unwrap();
+        let mut weight_after = |feature| {
+            let _ = step(&mut trainer, feature); // which fails where it is noticed at once
+            trainer.model().weight.val().inner().into_data().to_vec::<f32>().unwrap()
+        };
+        let after_one = weight_after(1.0);
+        assert!(after_one.iter().all(|&weight| weight < 1.0), "{after_one:?}");
+        assert_eq!([f32::NAN, 1.0].map(weight_after), [after_one.clone(), after_one]);
+    }
 }
 
 #[test]
