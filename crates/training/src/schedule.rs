@@ -180,7 +180,7 @@ impl Plateau {
     /// `rate`, lowered by the plateaus so far.
     pub(crate) fn lower(&self, rate: f64, config: &ScheduleConfig) -> f64 {
         match config.kind {
-            ScheduleKind::Plateau => (rate * self.factor).max(config.minimum.min(rate)),
+            ScheduleKind::Plateau => (rate * self.factor).max(config.minimum),
             _ => rate,
         }
     }
@@ -205,6 +205,21 @@ mod tests {
             config.learning_rate(1.0, 2, RunLength { steps: 8, steps_per_epoch: 2 })
         };
         assert_eq!([ScheduleKind::Exponential, ScheduleKind::Step].map(rate), [0.95, 0.1]);
+    }
+
+    #[test]
+    fn a_plateau_lowers_the_rate_down_to_the_minimum() {
+        let config = ScheduleConfig {
+            minimum: 1e-3,
+            patience: 0,
+            ..ScheduleConfig::new(ScheduleKind::Plateau)
+        };
+        let mut plateau = Plateau::default();
+        for expected in [0.05, 0.005, 1e-3, 1e-3] {
+            plateau.note(1.0, &config);
+            let rate = plateau.lower(0.05, &config);
+            assert!((rate / expected - 1.0).abs() < 1e-12, "{rate} instead of {expected}");
+        }
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! Runs that are made longer once they have ended.
 
-use training::{EndStatus, OptimizerKind, ScheduleConfig, ScheduleKind, Stop, TrainerConfig};
+use training::{
+    EndStatus, Monitor, OptimizerKind, ScheduleConfig, ScheduleKind, Stop, TrainerConfig,
+};
 
 use crate::checkpoints::{KINDS, Kept, everything, run, weight};
 
@@ -56,6 +58,7 @@ fn a_run_that_ended_within_an_epoch_goes_on_there_when_it_is_made_longer() {
             let first = run(&mut kept, ends_at(Some(steps)), Stop::default()).unwrap();
             assert_eq!((first.status, first.steps), (EndStatus::Finished, steps));
             assert!(first.validation.is_some(), "the end of the run is validated");
+            assert_eq!(kept.names().last(), Some(&format!("step-{steps}")), "{kind:?}");
             let rows = kept.rows();
             let again = run(&mut kept, ends_at(Some(steps)), Stop::default()).unwrap();
             assert_eq!((again.status, again.steps), (EndStatus::Finished, steps));
@@ -67,4 +70,31 @@ fn a_run_that_ended_within_an_epoch_goes_on_there_when_it_is_made_longer() {
             assert_eq!(kept.rows(), straight.rows(), "{kind:?}, {steps} steps");
         }
     }
+}
+
+#[test]
+fn a_run_that_goes_on_keeps_the_better_epoch_from_before() {
+    // Of losses that fall, the first is the highest.
+    let monitor = Monitor::higher("loss");
+    let settings = || TrainerConfig { monitor: monitor.clone(), ..everything(OptimizerKind::Sgd) };
+    let straight = run(&mut Kept::new(), settings(), Stop::default()).unwrap();
+    assert_eq!(straight.kept_epoch, Some(1));
+    let (mut kept, stop) = (Kept::new(), Stop::default());
+    stop.request_after(5);
+    run(&mut kept, settings(), stop).unwrap();
+    let resumed = run(&mut kept, settings(), Stop::default()).unwrap();
+    assert_eq!((resumed.kept_epoch, &resumed.best), (Some(1), &straight.best));
+    assert_eq!(weight(Ok(resumed)), weight(Ok(straight)));
+}
+
+#[test]
+fn the_time_of_training_goes_on_from_what_it_was() {
+    let (mut kept, stop) = (Kept::new(), Stop::default());
+    stop.request_after(3);
+    let [before, after] = [(); 2].map(|()| {
+        let stopped = run(&mut kept, everything(OptimizerKind::Sgd), stop.clone()).unwrap();
+        (stopped.steps, stopped.seconds_training)
+    });
+    assert_eq!((before.0, after.0), (3, 3));
+    assert!((before.1 - after.1).abs() < 1e-6, "{before:?} {after:?}");
 }
