@@ -111,16 +111,24 @@ fn rows_to_predict_may_be_written_otherwise_than_the_training_file() {
 #[test]
 fn categories_and_classes_are_read_as_in_the_training_file() {
     let names = ["1", "10", "1.000", "Palette"];
+    let amounts = ["1,5", "10", "1.000", "Palette"];
     for other in ["0,5", "0.5"] {
         let text = table("price;weight;version;amount;y", 80, |row| {
-            format!("{row},25;{row},5;{other};{};{}", names[row % 4], names[row % 3])
+            format!("{row},25;{row},5;{other};{};{}", amounts[row % 4], names[row % 3])
         });
         let (folder, result) = read(&[("a.csv", text.as_bytes())], |_, options| {
-            options.columns.insert("version".to_owned(), ColumnOverride::Categorical);
+            for column in ["version", "amount"] {
+                options.columns.insert(column.to_owned(), ColumnOverride::Categorical);
+            }
         });
         let splits = result.unwrap();
         assert_eq!(splits.preprocessing.target.classes(), ["1", "10", "1000"]);
         assert_eq!(encoded(&text, &splits), splits.train.features);
+        let by_commas = table("price,weight,version,amount", 80, |row| {
+            let amount = ["\"1,5\"", "10", "1000", "Palette"][row % 4];
+            format!("{row}.25,{row}.5,0.5,{amount}")
+        });
+        assert_eq!(encoded(&by_commas, &splits), splits.train.features);
         let path = folder.path().join("a.csv");
         let (table, _) =
             read_table(&path, &splits.preprocessing, None, OnMissingTarget::Error).unwrap();
