@@ -206,5 +206,9 @@ mod tests {
         assert_eq!([0.0, 0.0354, 0.84].map(duration), ["0.0 s", "35 ms", "0.8 s"]);
         assert_eq!(duration(125.0), "2 min 5 s");
         assert_eq!(duration(12_000.0), "3 h 20 min");
+        assert_eq!([0.437, 2.34, 651_999.6].map(rate), ["0.44", "2.3", "652,000"]);
+        assert_eq!([0.0, -0.001, 1.5e-6].map(shortest), ["0", "-0.001", "1.5e-6"]);
+        let metrics = of_training(0.25, Some(0.5));
+        assert_eq!(listed(&metrics), "loss 0.2500, accuracy 50.0 %");
     }
 }

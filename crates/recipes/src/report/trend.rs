@@ -161,7 +161,8 @@ pub(super) mod tests {
         };
         noise([(0.2, 0.25), (0.15, 0.25), (0.1, 0.21)]);
         noise([(0.2, 30.0), (20.0, 40.0), (0.1, 30.0)]);
-        assert_eq!(told(&rises[..4]), None, "two epochs show no trend");
+        let two = [(0.5, 0.4), (0.3, 0.2), (0.2, 0.25), (0.15, 0.28)];
+        assert_eq!(told(&two), None, "two epochs show no trend");
     }
 
     #[test]
@@ -196,5 +197,11 @@ pub(super) mod tests {
         assert_eq!(told(&run), format!("{longer}{jumps}"));
         run.settings.insert("schedule.warmup_steps".to_owned(), json!(1_000_000));
         assert_eq!(told(&run), format!("{longer}."));
+
+        for validation in [&[0.4, 0.2][..], &[0.1, 0.4, 0.3], &[0.4, 0.3, 0.299]] {
+            let losses: Vec<(f64, f64)> = validation.iter().map(|&loss| (0.5, loss)).collect();
+            let run = run_of(&losses, &json!({}));
+            assert_eq!(still_falls(&run, run.summary.as_ref().unwrap()), None, "{validation:?}");
+        }
     }
 }
