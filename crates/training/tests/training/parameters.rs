@@ -184,6 +184,19 @@ fn running_statistics_that_overflow_end_the_run_as_diverged() {
     }
 }
 
+#[test]
+fn a_run_resumes_with_parameters_that_no_loss_has_reached() {
+    let settings = TrainerConfig { epochs: 2, ..settings(OptimizerKind::Adam) };
+    let mut kept = Kept::new();
+    for steps in [1, 2] {
+        let stop = Stop::default();
+        stop.request_after(steps);
+        let ones = Normalized::ones(&Device::default());
+        let stopped = overflowing(ones, settings.clone(), stop, &mut kept).unwrap();
+        assert_eq!((stopped.steps, first(&stopped.model.first.weight)), (steps, 1.0));
+    }
+}
+
 /// A run that goes on from them would diverge for ever.
 #[test]
 fn running_statistics_that_overflow_are_in_no_checkpoint() {
