@@ -270,6 +270,9 @@ fn a_run_that_is_stopped_during_validation_measures_no_further_and_validates_aga
         assert_eq!(stopped.steps, 2 * stopped_epoch);
         assert_eq!(weight(run(&mut kept, settings.clone(), Stop::default())), expected);
         assert_eq!(kept.rows(), straight.rows(), "epoch {stopped_epoch}");
+        let validating = || panic!("the run has ended");
+        let ended = run_validated(&mut kept, settings.clone(), Stop::default(), validating);
+        assert_eq!(weight(ended), expected);
         assert_eq!(group.until_interrupted(0..4).count(), 4);
     }
 }
