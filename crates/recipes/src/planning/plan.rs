@@ -247,6 +247,16 @@ mod tests {
     }
 
     #[test]
+    fn only_a_run_that_is_validated_may_stop_early() {
+        let may_stop = |recipe, patience: &str| {
+            plan(recipe, &["data.samples=100", patience]).unwrap().may_stop_early
+        };
+        assert!(may_stop("cnn", "training.patience=3"));
+        assert!(!may_stop("cnn", "training.patience="));
+        assert!(!may_stop("mlp", "training.patience=3"), "all samples are trained on");
+    }
+
+    #[test]
     fn the_longest_run_that_can_be_trained_can_be_planned() {
         let plan = |epochs: &str| plan("mlp", &[&format!("training.epochs={epochs}")]);
         let longest = plan("500000000000000000").unwrap();
@@ -277,6 +287,9 @@ mod tests {
         // Three parts of 25, not two of 30 and one of 15.
         let uneven = memory(&["training.batch_size=75", "training.micro_batch=30"]).activations;
         assert_eq!(uneven, memory(&["training.batch_size=25"]).activations);
+        // Of 100 pictures 90 are trained on.
+        let all = memory(&["training.batch_size=90"]).activations;
+        assert_eq!(memory(&["training.batch_size=1000"]).activations, all);
     }
 
     #[test]
@@ -304,6 +317,7 @@ mod tests {
         let (tuned, all) = (vgg(&["model.fine_tune=true"]), vgg(&["model.weights=none"]));
         // 128 x 4 x 4 features to 256 units, and those to ten classes.
         assert_eq!(kept.trainable_parameters, 2048 * 256 + 256 + 256 * 10 + 10);
+        assert_eq!(kept.memory_bytes.gradients, 4 * kept.trainable_parameters);
         assert!(kept.trainable_parameters < tuned.trainable_parameters);
         assert!(tuned.trainable_parameters < all.trainable_parameters);
         assert_eq!(all.trainable_parameters, all.parameters);
