@@ -252,8 +252,9 @@ mod tests {
     #[test]
     fn a_run_that_exists_may_share_files() {
         let mut nobody = ();
-        let (mut begun, _) =
-            Start::new("run".into(), &mut nobody).begin(&crate::mlp::RECIPE, &Value::Null).unwrap();
+        let (mut begun, _) = Start::new("run".into(), &mut nobody)
+            .begin(&crate::mlp::RECIPE, &serde_json::json!({}))
+            .unwrap();
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.csv");
         fs::write(&path, "x,y\n1,0\n2,1\n").unwrap();
