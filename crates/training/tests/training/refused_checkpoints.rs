@@ -266,8 +266,9 @@ fn a_run_whose_checkpoints_are_all_damaged_is_left_as_it_is() {
 
 #[test]
 fn a_directory_that_is_moved_while_training_is_not_made_again() {
-    let mut settings = everything(OptimizerKind::Sgd);
-    settings.checkpoint = CheckpointConfig { every_steps: Some(1), ..CheckpointConfig::default() };
+    let checkpoint = CheckpointConfig { every_steps: Some(1), ..CheckpointConfig::default() };
+    let settings =
+        TrainerConfig { steps_per_epoch: 6, checkpoint, ..everything(OptimizerKind::Sgd) };
     let (mut kept, device) = (Kept::new(), Device::default());
     let [here, there] = [kept.directory(), kept.directory().with_file_name("moved")];
     let mut trainer = Trainer::new(ones(), settings, &device, &mut kept, Stop::default()).unwrap();
