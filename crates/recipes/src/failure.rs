@@ -194,7 +194,7 @@ fn with_its_version(checkpoint: &Path) -> Option<String> {
     let run = checkpoint.ancestors().nth(2)?;
     let version = other_version_of(run)?;
     let again = command("train", &run.join(CONFIG));
-    Some(format!("resume with that version, {version}, or train again: {again}"))
+    Some(format!("resume with that version ({version}), or train again: {again}"))
 }
 
 impl Failure {

@@ -6,13 +6,15 @@ use std::{
     path::Path,
 };
 
+use same_file::Handle;
+
 use crate::{StoreError, fault};
 
 /// A lock file, held by one process at a time. The system releases the lock when the process ends,
 /// however it ends; the file stays, since removing it could break the lock of the next holder.
 #[derive(Debug)]
 pub struct FileLock {
-    _file: File, // held as long as it is open
+    file: File, // held as long as it is open
 }
 
 impl FileLock {
@@ -26,7 +28,7 @@ impl FileLock {
         let file = open(path)?;
         match file.try_lock() {
             Err(TryLockError::WouldBlock) => Ok(None),
-            Ok(()) | Err(TryLockError::Error(_)) => Ok(Some(Self { _file: file })),
+            Ok(()) | Err(TryLockError::Error(_)) => Ok(Some(Self { file })),
         }
     }
 
@@ -38,7 +40,14 @@ impl FileLock {
     pub fn wait(path: &Path) -> Result<Self, StoreError> {
         let file = open(path)?;
         while file.lock().is_err_and(|error| error.kind() == io::ErrorKind::Interrupted) {}
-        Ok(Self { _file: file })
+        Ok(Self { file })
+    }
+
+    /// Whether there is another file at `path` than this: one that was put there after this was moved or
+    /// removed.
+    pub fn is_replaced(&self, path: &Path) -> bool {
+        let own = self.file.try_clone().and_then(Handle::from_file);
+        matches!((own, Handle::from_path(path)), (Ok(own), Ok(there)) if own != there)
     }
 }
 
@@ -61,6 +70,13 @@ mod tests {
         assert!(held.is_some());
         assert!(FileLock::take(&path).unwrap().is_none());
         drop(held);
+        let replaced = FileLock::take(&path).unwrap().unwrap();
+        assert!(!replaced.is_replaced(&path));
+        std::fs::rename(&path, folder.path().join("moved")).unwrap();
+        assert!(!replaced.is_replaced(&path));
+        std::fs::write(&path, "").unwrap();
+        assert!(replaced.is_replaced(&path));
+        drop(replaced);
         let waited = FileLock::wait(&path).unwrap();
         assert!(FileLock::take(&path).unwrap().is_none());
         drop(waited);

@@ -39,8 +39,8 @@ impl<B: Backend> CorrectOnDevice<B> {
         self.of += batch as u64;
     }
 
-    /// Whether the count may miss some of so many more: it is f32, which holds each whole number up to 2^24.
-    pub(crate) fn may_overflow(&self, more: usize) -> bool {
+    /// Whether the count of so many more might not be exact: beyond 2^24 an f32 skips whole numbers.
+    pub(crate) fn may_be_inexact(&self, more: usize) -> bool {
         self.of + more as u64 > 1 << 24
     }
 
@@ -76,7 +76,7 @@ mod tests {
         let most = (1 << 24) - 2;
         let before = Correct { count: most as f64, of: most };
         let mut correct = CorrectOnDevice::<Selected>::new(before, &device);
-        assert!(!correct.may_overflow(2) && correct.may_overflow(3));
+        assert!(!correct.may_be_inexact(2) && correct.may_be_inexact(3));
         let (logits, labels) =
             (Tensor::from_floats([[1.0], [1.0]], &device), Tensor::ones([2], &device));
         correct.add(logits, labels);

@@ -85,7 +85,7 @@ pub enum TrainError {
     /// Another trainer keeps its checkpoints there.
     #[error("another run keeps its checkpoints in `{}`, and has not ended", path.display())]
     InUse { path: PathBuf },
-    /// The directory was moved or removed while training.
+    /// The folder of the checkpoints was moved or removed while training.
     #[error("the checkpoints of this run are no longer in `{}`", path.display())]
     Gone { path: PathBuf },
     /// All checkpoints are damaged, and no new run overwrites them.

@@ -154,7 +154,11 @@ impl ImageFolder {
         Ok((Self { pixels: Pixels::Cached { cache, places }, ..images }, skipped))
     }
 
-    /// The images of these indices, none of which has been decoded yet.
+    /// The images of these indices, in their order; what was decoded is dropped.
+    ///
+    /// # Panics
+    ///
+    /// If an index is not below the number of images.
     pub fn only(mut self, indices: &[usize]) -> Self {
         let Listing { files, labels, .. } = &mut self.listing;
         *files = indices.iter().map(|&index| files[index].clone()).collect();
@@ -224,7 +228,7 @@ impl ImageFolder {
 
     /// Leaves bad images out; also returns the former places of those that are kept.
     fn without(
-        self,
+        mut self,
         Passed { bad, hashes }: Passed,
     ) -> Result<(Self, Vec<usize>, Vec<SkippedImage>), ImageFolderError> {
         let listed = self.listing.files.len();
@@ -241,6 +245,7 @@ impl ImageFolder {
             reason: reason.to_string(),
         });
         let skipped = skipped.collect();
+        self.hashes = OnceLock::new();
         let hashes = Vec::from_iter(hashes.into_iter().map(Some));
         Ok((Self { hashes: OnceLock::from(hashes), ..self.only(&kept) }, kept, skipped))
     }

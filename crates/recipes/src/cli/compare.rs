@@ -34,8 +34,8 @@ pub(super) struct CompareArguments {
 const LINE: usize = 100;
 
 pub(super) fn run(arguments: &CompareArguments, output: &Output) -> Result<(), Failure> {
-    let check = |file| NewFile::check(file, "--output", HTML, arguments.force);
-    let file = arguments.output.as_deref().map(check).transpose()?;
+    let file = arguments.output.as_deref();
+    let file = NewFile::check_if_named(file, "--output", HTML, arguments.force)?;
     let runs = Runs::read(&arguments.runs)?;
     let comparison = match &arguments.sort {
         Some(column) => runs.compare().sorted_by(column)?,

@@ -82,8 +82,10 @@ pub(super) fn run(arguments: &ExportArguments, output: &Output) -> Result<(), Fa
     let model = model_at(&arguments.run)?;
     let [(safetensors, _), (onnx, _)] = EXPORTS;
     let (default, format) = match arguments.format {
-        Format::Safetensors => (safetensors, FileFormat("safetensors", &["safetensors"])),
-        Format::Onnx => (onnx, FileFormat("ONNX", &["onnx"])),
+        Format::Safetensors => {
+            (safetensors, FileFormat { name: "safetensors", endings: &["safetensors"] })
+        }
+        Format::Onnx => (onnx, FileFormat { name: "ONNX", endings: &["onnx"] }),
     };
     let file = arguments.output.clone().unwrap_or_else(|| model.with_file_name(default));
     refuse_files_of_runs(&file)?;

@@ -62,8 +62,8 @@ pub(super) fn run(
             "`--from` must be above 0, and `--to` above that, both as 32-bit floats",
         ));
     }
-    let check = |file| NewFile::check(file, "--output", SVG, arguments.force);
-    let file = arguments.output.as_deref().map(check).transpose()?;
+    let file = arguments.output.as_deref();
+    let file = NewFile::check_if_named(file, "--output", SVG, arguments.force)?;
     let (recipe, layers) = recipe_and_layers(&arguments.recipe, &arguments.settings)?;
     let mut console = Console::new(progress);
     let range = Range { from, to, steps };

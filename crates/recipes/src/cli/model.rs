@@ -87,7 +87,8 @@ fn flaw(path: &Path) -> Option<StoreError> {
 fn without_model(record: &Record) -> Failure {
     let run = &record.directory;
     let newest = newest_step(run);
-    let ended = || or_end_it(run, newest);
+    let is_within = |newest: &u64| record.planned.is_none_or(|length| *newest < length.steps);
+    let ended = || or_end_it(run, newest.filter(is_within));
     let (why, help) = match record.standing() {
         Standing::InUse => ("it is being trained now", "wait until it has ended".to_owned()),
         Standing::Finished => {

@@ -6,13 +6,17 @@ use store::write_whole;
 
 use crate::{ExitCode, Failure};
 
-/// What a file holds: the name of the format, and the endings of its files, the usual one first.
+/// What a file holds.
 #[derive(Clone, Copy)]
-pub(super) struct FileFormat(pub(super) &'static str, pub(super) &'static [&'static str]);
+pub(super) struct FileFormat {
+    pub(super) name: &'static str,
+    /// Those of its files, the usual one first.
+    pub(super) endings: &'static [&'static str],
+}
 
-pub(super) const HTML: FileFormat = FileFormat("HTML", &["html", "htm"]);
-pub(super) const PNG: FileFormat = FileFormat("PNG", &["png"]);
-pub(super) const SVG: FileFormat = FileFormat("SVG", &["svg"]);
+pub(super) const HTML: FileFormat = FileFormat { name: "HTML", endings: &["html", "htm"] };
+pub(super) const PNG: FileFormat = FileFormat { name: "PNG", endings: &["png"] };
+pub(super) const SVG: FileFormat = FileFormat { name: "SVG", endings: &["svg"] };
 
 /// A file that can be written as far as can be told.
 pub(super) struct NewFile<'a> {
@@ -29,16 +33,17 @@ impl<'a> NewFile<'a> {
     pub(super) fn check(
         file: &'a Path,
         option: &'static str,
-        FileFormat(format, endings): FileFormat,
+        format: FileFormat,
         force: bool,
     ) -> Result<Self, Failure> {
+        let FileFormat { name, endings } = format;
         let (shown, usual) = (file.display(), endings[0]);
         let is_other =
             |given: &OsStr| !endings.iter().any(|ending| given.eq_ignore_ascii_case(ending));
         if file.extension().is_some_and(is_other) {
             return Err(Failure::new(
                 ExitCode::Usage,
-                format!("`{option}` writes {format}, but `{shown}` does not end in `.{usual}`"),
+                format!("`{option}` writes {name}, but `{shown}` does not end in `.{usual}`"),
                 format!("name a file that ends in `.{usual}`"),
             ));
         }
@@ -73,6 +78,16 @@ impl<'a> NewFile<'a> {
             ));
         }
         Ok(Self { path: file, option })
+    }
+
+    /// As [`check`](Self::check), of a file that may not be asked for.
+    pub(super) fn check_if_named(
+        file: Option<&'a Path>,
+        option: &'static str,
+        format: FileFormat,
+        force: bool,
+    ) -> Result<Option<Self>, Failure> {
+        file.map(|file| Self::check(file, option, format, force)).transpose()
     }
 
     pub(super) fn write(self, content: &[u8]) -> Result<(), Failure> {

@@ -70,8 +70,8 @@ pub(super) fn run(
     progress: ProgressMode,
     output: &Output,
 ) -> Result<(), Failure> {
-    let check = |file| NewFile::check(file, "--svg", SVG, arguments.force);
-    let file = arguments.svg.as_deref().map(check).transpose()?;
+    let file = arguments.svg.as_deref();
+    let file = NewFile::check_if_named(file, "--svg", SVG, arguments.force)?;
     let (recipe, layers) = recipe_and_layers(&arguments.recipe, &arguments.settings)?;
     let mut console = Console::new(progress);
     // What lies on the device depends on how large a tensor that takes.

@@ -76,7 +76,8 @@ pub(super) fn write_at_the_end(
     let written = report::write_at_the_end(run, ended, &mut console.progress());
     match written {
         Ok(verdict) if ended.is_ok() => console.verdict(&verdict),
-        Ok(_) => {} // the error says it
+        Ok(_) => {}                   // the error says it
+        Err(_) if !run.is_dir() => {} // likewise
         Err(failure) => console.note(&format!("the report could not be written: {failure}")),
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{finished::seed_chooses_samples, pairs, row::Row};
+use super::{OF_LOSSES, differ_in, finished::seed_chooses_samples, pairs, row::Row};
 use crate::{
     numbers::{self, in_words},
     spread::Spread,
@@ -64,6 +64,9 @@ pub(super) fn best(rows: &[Row]) -> Result<Option<(Best, Option<String>)>, &'sta
     }
     if pairs(rows).any(|(row, other)| row.has_other_data(other)) {
         return Err("the data changed from run to run");
+    }
+    if metric.ends_with("_loss") && differ_in(OF_LOSSES, rows) {
+        return Err("their losses are of other target scales");
     }
     let shared = shared_seeds(rows);
     if shared.as_ref().is_some_and(Vec::is_empty) {
@@ -412,10 +415,12 @@ mod tests {
         assert_eq!(of([&mixed, &balanced]), both);
         let smooth = [("augment.label_smoothing", json!(0.1)), ("augment.cutmix", json!(1.0))];
         assert_eq!(of([&smooth, &[]]), note("`augment.cutmix` and `augment.label_smoothing`"));
-        let [plain, log] = ["linear", "log"].map(|scale| ("data.target_scale", json!(scale)));
+        let [plain, log] = ["linear", "log"].map(|scale| [("data.target_scale", json!(scale))]);
         let all = "losses cannot be compared, as errors can: they depend on `data.target_scale`, in which \
                    the runs differ";
-        assert_eq!(of([&[plain], &[log, balanced[0].clone()]]), [all]);
+        let both = [log[0].clone(), balanced[0].clone()];
+        assert_eq!(of([&plain, &both]), [all]);
+        assert!(best_of([&plain, &log], ["one"; 2], [0.5, 0.25]).is_empty());
     }
 
     /// What chooses samples counts only where it is not known that they are the same.

@@ -249,18 +249,21 @@ const OF_LOSSES: &str = "data.target_scale";
 
 /// The note where losses are not of the same.
 fn note_on_losses(rows: &[Row]) -> Option<String> {
-    let differs = |key: &&str| {
-        let mut values = rows.iter().filter_map(|row| row.settings.get(*key));
-        values.next().is_some_and(|first| values.any(|other| !same(other, first)))
-    };
-    let of_train: Vec<&str> = OF_TRAIN_LOSSES.into_iter().filter(differs).collect();
-    let (what, keys) = match differs(&OF_LOSSES) {
+    let of_train: Vec<&str> =
+        OF_TRAIN_LOSSES.into_iter().filter(|key| differ_in(key, rows)).collect();
+    let (what, keys) = match differ_in(OF_LOSSES, rows) {
         true => ("losses cannot be compared, as errors can", vec![OF_LOSSES]),
         false if of_train.is_empty() => return None,
         false => ("train losses cannot be compared, as others can", of_train),
     };
     let keys = in_backticks(&keys, "and");
     Some(format!("{what}: they depend on {keys}, in which the runs differ"))
+}
+
+/// Whether rows that have a setting have other values of it.
+fn differ_in(key: &str, rows: &[Row]) -> bool {
+    let mut values = rows.iter().filter_map(|row| row.settings.get(key));
+    values.next().is_some_and(|first| values.any(|other| !same(other, first)))
 }
 
 /// Each row with each later one.

@@ -10,11 +10,7 @@ use super::{
     problem::{Problem, Problems},
     tree::{Node, Origin, Table, Value},
 };
-use crate::{
-    names::shortened,
-    run::{directory::CONFIG, environment::other_version_of},
-    shell::quoted_path,
-};
+use crate::{names::shortened, shell::quoted_path};
 
 /// Settings from one source, with the place of each, not yet checked against any configuration.
 ///
@@ -33,11 +29,9 @@ impl SettingsLayer {
         Self::document(&format!("{RECIPE}{name}"), text)
     }
 
-    /// The version of this program that wrote the layer, if it is the `config.toml` of a run and the version is
-    /// another.
-    pub(super) fn other_version(&self) -> Option<String> {
-        let path = Path::new(&*self.place);
-        other_version_of(path.parent().filter(|_| path.ends_with(CONFIG))?)
+    /// Where it is from, such as a file's path.
+    pub(super) fn place(&self) -> Rc<str> {
+        Rc::clone(&self.place)
     }
 
     /// A user's file, or the `config.toml` of a run.

@@ -60,6 +60,8 @@ mod tree;
 #[cfg(test)]
 mod tests;
 
+use std::path::Path;
+
 use serde::{Serialize, de::DeserializeOwned};
 pub use training::or_empty;
 
@@ -81,6 +83,7 @@ pub(crate) use self::{
         refuse_unsupported,
     },
 };
+use crate::run::{directory::CONFIG, environment::other_version_of};
 
 /// Merges the layers onto the recipe, the last on top, and reads and checks the result.
 ///
@@ -99,13 +102,15 @@ pub fn resolve<C: DeserializeOwned + Check>(
     let mut usual = recipe.clone(); // what the files say, for the options' mistakes
     let mut problems = Vec::new();
     for layer in layers {
-        let (is_file, version) = (!layer.is_option(), layer.other_version());
+        let (is_file, place) = (!layer.is_option(), layer.place());
         let (mut table, unreadable) = layer.into_parts();
         problems.extend(unreadable);
         let mut mistakes = take_out_mistakes::<C>(&mut table, &recipe, &usual);
-        if let (Some(first), Some(version)) = (mistakes.first_mut(), version) {
+        if let Some(first) = mistakes.first_mut()
+            && let Some(version) = other_version(&place)
+        {
             let help = first.help.take().map_or_else(String::new, |help| format!("; {help}"));
-            let version = format!("another version of this program wrote the file, {version}");
+            let version = format!("the file is of another version of this program ({version})");
             first.help = Some(version + &help);
         }
         problems.extend(mistakes);
@@ -121,6 +126,12 @@ pub fn resolve<C: DeserializeOwned + Check>(
     problems.extend(checker.into_problems());
     Problems::none_in(problems)?;
     Ok(config)
+}
+
+/// The version of this program that wrote a file, if it is the `config.toml` of a run and the version is another.
+fn other_version(place: &str) -> Option<String> {
+    let path = Path::new(place);
+    other_version_of(path.parent().filter(|_| path.ends_with(CONFIG))?)
 }
 
 /// Removes from a layer what does not fit the configuration, and reports it, line by line.

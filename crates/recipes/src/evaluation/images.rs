@@ -188,8 +188,12 @@ fn read_held_out(
         let (validation, test) = (folder.validation.as_ref(), folder.test.as_ref());
         let fractions = data.fractions(validation.is_some(), test.is_some());
         let parts = hold_out(folder.train.labels(), fractions, seed)?;
-        let is_of_train = test.is_none() && (validation.is_none() || parts.test.is_some());
         // A cache has all images to train on, those among them that were held out included.
+        let is_of_train = match (test, &parts.test, validation, &parts.validation) {
+            (Some(_), ..) => false,
+            (None, Some(_), ..) => true,
+            (None, None, validation, held_out) => validation.is_none() && held_out.is_some(),
+        };
         if !(is_of_train && data.cache.is_some()) {
             let splits = [Some(&folder.train), validation, test];
             for split in splits.into_iter().flatten() {
@@ -198,6 +202,7 @@ fn read_held_out(
             let hashes = hashes(&folder.train, [validation, test], data, &parts)?;
             let mut notes = Vec::from_iter(folder.note());
             notes.extend(shared_images(splits).iter().map(Shared::note));
+            notes.extend(folder.train.note_on_labels());
             if fractions.hold_out() {
                 notes.extend(folder.train.notes_on_copies(&parts));
             }
@@ -345,8 +350,56 @@ mod tests {
             assert_eq!(decoded, images, "{split}");
             let found = found.unwrap();
             assert_eq!((found.split, found.samples.labels().len()), (measured, images), "{split}");
+            assert_same(&*found.samples, &**all.test.as_ref().unwrap());
             assert_eq!(fingerprint, all.hashes.samples, "{split}");
             assert_eq!((all.train.labels().len(), all.notes.len()), (6, 1), "{:?}", all.notes);
+        }
+    }
+
+    /// The same images in the same order.
+    fn assert_same(found: &dyn ImageSource, expected: &dyn ImageSource) {
+        assert_eq!(found.labels(), expected.labels());
+        let image = |source: &dyn ImageSource, index| {
+            let mut pixels = vec![0; source.shape().bytes()];
+            source.read(index, &mut pixels).unwrap();
+            (source.name(index), pixels)
+        };
+        for index in 0..found.labels().len() {
+            assert_eq!(image(found, index), image(expected, index));
+        }
+    }
+
+    #[test]
+    fn what_is_held_out_of_a_folder_without_splits_is_measured() {
+        let paths: Vec<String> = ["a", "b"]
+            .iter()
+            .flat_map(|class| (0..4).map(move |i| format!("{class}/{i}.png")))
+            .collect();
+        let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+        let cache = tempfile::tempdir().unwrap();
+        let cached = format!("data.cache={}", cache.path().display());
+        for (settings, expected) in [
+            (&["data.validation=0.25"][..], Some(("validation", 2))),
+            (&["data.validation=0.25", &cached], Some(("validation", 8))),
+            (&["data.validation=0.25", "data.test=0.5"], Some(("test", 4))),
+            (&["data.validation=0"], None),
+            (&["data.validation=0", &cached], None),
+        ] {
+            let (_folder, config) = pictures(&paths, settings);
+            let mut decoded = 0;
+            let mut progress = |task: &str, done, _| {
+                decoded = if task == "decoding images" { done } else { 0 };
+                ControlFlow::Continue(())
+            };
+            let all =
+                ImageSet::read(&config.data, 0, &mut |_, _, _| ControlFlow::Continue(())).unwrap();
+            let (found, fingerprint) = read_held_out(&config.data, 0, &mut progress).unwrap();
+            assert_eq!(fingerprint, all.hashes.samples, "{settings:?}");
+            let split = found.as_ref().map(|found| (found.split, decoded));
+            assert_eq!(split, expected, "{settings:?}");
+            if let Some(found) = found {
+                assert_same(&*found.samples, &**all.test.or(all.validation).as_ref().unwrap());
+            }
         }
     }
 }

@@ -61,7 +61,8 @@ impl MemoryBytes {
         } else {
             (
                 "the data",
-                "`data.residency = \"host\"` keeps images off the device, else use fewer samples",
+                "`data.residency = \"host\"` keeps images off the device, else use fewer samples, such \
+                 as by `data.fraction`",
             )
         };
         Some(format!(

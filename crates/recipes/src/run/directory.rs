@@ -16,7 +16,7 @@ use store::{
     AppendLog, FileLock, StoreError, TensorFile, create_directory, create_new_directory,
     is_unfinished, remove, sha256_hex_of, whole_lines, write_whole,
 };
-use training::{CheckpointStore, Event, Observer, ObserverError};
+use training::{CheckpointStore, Event, Observer, ObserverError, TrainError};
 
 use crate::{
     ExitCode, Failure, Summary, registry,
@@ -137,6 +137,12 @@ impl RunDirectory {
             scalars_bytes: 0,
             lost: Vec::new(),
         })
+    }
+
+    /// Whether the directory was moved or removed, and perhaps another run is there now.
+    fn is_elsewhere(&self) -> bool {
+        let is_replaced = |lock: &FileLock| lock.is_replaced(&self.path.join(LOCK));
+        !self.path.is_dir() || self.lock.as_ref().is_some_and(is_replaced)
     }
 
     /// Writes the model.
@@ -263,7 +269,7 @@ impl RunDirectory {
 /// A run that was refused before its settings were written leaves nothing.
 impl Drop for RunDirectory {
     fn drop(&mut self) {
-        if self.path.join(CONFIG).exists() {
+        if self.path.join(CONFIG).exists() || self.is_elsewhere() {
             return;
         }
         // Still held, so no other process writes here.
@@ -297,6 +303,9 @@ impl CheckpointStore for RunDirectory {
     }
 
     fn mark(&mut self) -> Result<Value, ObserverError> {
+        if self.is_elsewhere() {
+            return Err(Failure::from(TrainError::Gone { path: self.checkpoints() }).into());
+        }
         Ok(serde_json::to_value(Mark {
             settings: self.config.settings.clone(),
             seconds: self.seconds_before + self.began.elapsed().as_secs_f64(),

@@ -13,7 +13,7 @@ use crate::{
     run::{directory::ENVIRONMENT, record::json_of},
 };
 
-/// The commit that was built, or [`UNKNOWN`].
+/// The commit that was built, or `unknown`.
 pub const COMMIT: &str = env!("BUILD_COMMIT");
 const UNKNOWN: &str = "unknown";
 /// The digits of a commit that tell it apart.
@@ -117,10 +117,7 @@ impl Environment {
         match before {
             None => self,
             Some(before) => Self {
-                began_with: before
-                    .began_with
-                    .clone()
-                    .or_else(|| before.other_version().map(|_| before.commit.clone())),
+                began_with: before.first_commit().filter(|commit| *commit != self.commit),
                 resumed_by: Some(self.command_line),
                 command_line: before.command_line.clone(),
                 ..self
@@ -128,14 +125,24 @@ impl Environment {
         }
     }
 
+    /// The commit that started the run, if that is known: a version that did not record it may have resumed it.
+    fn first_commit(&self) -> Option<String> {
+        let is_first = self.resumed_by.is_none() && !self.commit.is_empty();
+        self.began_with.clone().or_else(|| is_first.then(|| self.commit.clone()))
+    }
+
     /// The version of this program that was recorded, if it is another and known: `commit 0123456789, used on
     /// 2026-11-23`.
     fn other_version(&self) -> Option<String> {
         let Self { commit, started, .. } = self;
-        let is_other = commit != COMMIT && !commit.is_empty() && commit != UNKNOWN;
+        let is_known = |commit: &str| !commit.is_empty() && commit != UNKNOWN;
+        let is_other = commit != COMMIT && is_known(commit) && is_known(COMMIT);
         let short = commit.get(..DIGITS).unwrap_or(commit);
-        let day = started.split('T').next().unwrap_or_default();
-        is_other.then(|| format!("commit {short}, used on {day}"))
+        let used = match started.split_once('T') {
+            Some((day, _)) => format!(", used on {day}"),
+            None => String::new(),
+        };
+        is_other.then(|| format!("commit {short}{used}"))
     }
 
     /// What the user should know where the steps so far of a run were computed by another version of this program,
@@ -145,7 +152,7 @@ impl Environment {
     pub(crate) fn notes_on_steps_before(&self, before: &Self) -> impl Iterator<Item = String> {
         let version = before.other_version().map(|version| {
             format!(
-                "another version of this program computed the steps so far, {version}; this one may \
+                "another version of this program computed the steps so far ({version}); this one may \
                  round otherwise"
             )
         });
@@ -202,6 +209,8 @@ mod tests {
         };
         let version = |commit: &str| of(commit).other_version();
         assert_eq!([COMMIT, UNKNOWN, ""].map(version), [None, None, None]);
+        let undated = Environment { started: String::new(), ..of("abc") };
+        assert_eq!(undated.other_version().unwrap(), "commit abc");
         let other = "0123456789abcdef";
         assert_eq!(version(other).unwrap(), "commit 0123456789, used on 2026-11-23");
         let notes: Vec<String> = of(COMMIT).notes_on_steps_before(&of(other)).collect();
@@ -212,6 +221,8 @@ mod tests {
         let again = of(COMMIT).resuming(Some(&resumed));
         assert_eq!(again.began_with.as_deref(), Some(other));
         assert_eq!(of(COMMIT).resuming(Some(&of(COMMIT))).began_with, None);
+        let unknown = Environment { resumed_by: Some(Vec::new()), ..of(other) };
+        assert_eq!(of(COMMIT).resuming(Some(&unknown)).began_with, None);
     }
 
     #[test]

@@ -61,7 +61,7 @@ pub(crate) struct Run<'a> {
     frozen: FrozenLayers,
     notes: Vec<String>,
     skipped: usize,
-    steps: u64,                      // of the whole run, once it is complete
+    steps: u64,                      // that it is to have, once that is known
     seconds_preparing: f64,          // from the start to the first event
     seconds_validating: Option<f64>, // of the last epoch, unless that tuned kernels
     has_validated: bool,

@@ -188,3 +188,31 @@ fn a_run_that_is_moved_while_it_trains_ends_and_goes_on_where_it_is() {
     folder.run(&format!("resume there --set training.max_steps={next}")).succeeded();
     assert_eq!(folder.json("there/summary.json")["steps"], next);
 }
+
+#[test]
+fn a_checkpoint_of_another_version_names_the_commit_that_wrote_it() {
+    let folder = Folder::new();
+    let train = "train mlp --set data.labels=linear --max-steps 30 --progress quiet --run-dir run";
+    folder.run(train).succeeded();
+    let change = |file: &str, key: &str, value: serde_json::Value| {
+        let mut json = folder.json(file);
+        json[key] = value;
+        fs::write(folder.path(file), json.to_string()).unwrap();
+    };
+    change("run/environment.json", "commit", "0123456789abcdef".into());
+    let resume = "resume run --set training.max_steps=40 --progress quiet";
+    change("run/checkpoints/step-30/manifest.json", "format", 3.into());
+    let ran = folder.run(resume).refused(3, "another version of this program wrote the checkpoint");
+    let help = "help: resume with that version (commit 0123456789, used on ";
+    assert!(ran.stderr.contains(help), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("), or train again: recipes train run/config.toml"),
+        "{}",
+        ran.stderr
+    );
+
+    change("run/checkpoints/step-30/manifest.json", "format", 4.into());
+    let ran = folder.run(resume).succeeded();
+    assert!(ran.stderr.contains("computed the steps so far (commit 0123456789"), "{}", ran.stderr);
+    assert_eq!(folder.json("run/environment.json")["began_with"], "0123456789abcdef");
+}

@@ -76,12 +76,14 @@ impl Shelf {
     ///
     /// # Errors
     ///
-    /// As [`open`](Self::open), and [`TrainError::Gone`] where it was there before.
+    /// As [`open`](Self::open), and [`TrainError::Gone`] where it was there before, and so was the folder that
+    /// it was in.
     pub(crate) fn create(&mut self) -> Result<(), TrainError> {
-        match (self.directory.is_dir(), &self.lock) {
-            (true, _) => {}
-            (false, None) => create_directory(&self.directory)?,
-            (false, Some(_)) => return Err(TrainError::Gone { path: self.directory.clone() }),
+        if !self.directory.is_dir() {
+            if self.lock.take().is_some() && self.is_gone() {
+                return Err(TrainError::Gone { path: self.directory.clone() });
+            }
+            create_directory(&self.directory)?;
         }
         if self.lock.is_none() {
             self.lock = FileLock::take(&self.directory.join(LOCK))?;
@@ -129,14 +131,20 @@ impl Shelf {
     ///
     /// # Errors
     ///
-    /// Where the system refuses, or what was written does not read back; [`TrainError::Gone`] where the
-    /// directory was there before.
+    /// Where the system refuses, or what was written does not read back; as [`create`](Self::create).
     pub(crate) fn write(&mut self, contents: Contents) -> Result<Vec<String>, TrainError> {
         self.create()?;
-        self.write_here(contents).map_err(|error| match self.directory.is_dir() {
-            true => error,
-            false => TrainError::Gone { path: self.directory.clone() },
+        self.write_here(contents).map_err(|error| match self.is_gone() {
+            true => TrainError::Gone { path: self.directory.clone() },
+            false => error,
         })
+    }
+
+    /// Whether the folder of the directory is not there.
+    fn is_gone(&self) -> bool {
+        self.directory
+            .parent()
+            .is_some_and(|above| !above.as_os_str().is_empty() && !above.is_dir())
     }
 
     fn write_here(&mut self, contents: Contents) -> Result<Vec<String>, TrainError> {

@@ -38,7 +38,7 @@ impl<B: AutodiffBackend, M: AutodiffModule<B>> Trainer<'_, B, M> {
             && part.samples > 0
         {
             let state = &mut self.state;
-            if state.correct.may_overflow(targets.dims()[0]) {
+            if state.correct.may_be_inexact(targets.dims()[0]) {
                 state.record.note_correct(state.correct.take().read());
             }
             state.correct.add(logits, targets);

@@ -265,12 +265,14 @@ fn a_run_whose_checkpoints_are_all_damaged_is_left_as_it_is() {
 }
 
 #[test]
-fn a_directory_that_is_moved_while_training_is_not_made_again() {
+fn a_folder_that_is_moved_while_training_is_not_made_again_but_its_checkpoints_are() {
     let checkpoint = CheckpointConfig { every_steps: Some(1), ..CheckpointConfig::default() };
     let settings =
         TrainerConfig { steps_per_epoch: 6, checkpoint, ..everything(OptimizerKind::Sgd) };
     let (mut kept, device) = (Kept::new(), Device::default());
-    let [here, there] = [kept.directory(), kept.directory().with_file_name("moved")];
+    let here = kept.directory();
+    let folder = here.parent().unwrap().to_owned();
+    let moved = folder.with_extension("moved");
     let mut trainer = Trainer::new(ones(), settings, &device, &mut kept, Stop::default()).unwrap();
     trainer.next_epoch().unwrap();
     let mut step = || {
@@ -279,8 +281,12 @@ fn a_directory_that_is_moved_while_training_is_not_made_again() {
     };
     step().unwrap();
     step().unwrap(); // which leaves a checkpoint of the first
-    fs::rename(&here, there).unwrap();
+    fs::remove_dir_all(&here).unwrap();
+    step().unwrap();
+    assert!(here.join("step-2").is_dir());
+    fs::rename(&folder, &moved).unwrap();
     let error = step().unwrap_err();
     assert!(matches!(error, TrainError::Gone { .. }) && error.help().is_some(), "{error}");
-    assert!(!here.exists());
+    assert!(!folder.exists());
+    fs::rename(&moved, &folder).unwrap(); // to be removed
 }

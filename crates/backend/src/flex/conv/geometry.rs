@@ -48,7 +48,8 @@ impl Geometry {
     }
 
     /// Whether what is counted in an image with its padding is far from the largest number, so that no
-    /// offset wraps: a stride and a padding may be of any size where they leave few positions.
+    /// offset wraps: a stride and a padding may be of any size where they leave few positions. Where addresses
+    /// have 32 bits, large images are counted as too many.
     fn counts_do_not_wrap(&self) -> bool {
         let [height, width] = [0, 1].map(|axis| self.input[axis] + 2 * self.padding[axis]);
         let [stride_y, stride_x] = self.stride;

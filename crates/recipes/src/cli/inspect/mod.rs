@@ -125,8 +125,8 @@ pub(super) fn run(
     arguments.refuse_of_other_sources()?;
     let augment = arguments.augment.iter().map(|setting| SettingsLayer::augment(setting));
     let config: ImageConfig<cnn::Model> = cnn::RECIPE.resolve(augment.collect())?;
-    let check = |file| NewFile::check(file, "--sheet", PNG, arguments.force);
-    let sheet = arguments.sheet.as_deref().map(check).transpose()?;
+    let sheet = arguments.sheet.as_deref();
+    let sheet = NewFile::check_if_named(sheet, "--sheet", PNG, arguments.force)?;
     let (mut inspection, images) = match arguments.source {
         Source::Csv | Source::Npy | Source::TextFolder => (inspect_table(arguments)?, None),
         Source::Text => (inspect_text(arguments)?, None),

@@ -72,7 +72,7 @@ fn the_file_of_a_run_of_another_version_is_told_to_be_of_one() {
         vec![SettingsLayer::file(&path)],
         &[
             &format!("unknown key `data.sorce`, in {}:2", path.display()),
-            "help: another version of this program wrote the file, commit 0123456789, used on 2026-11-23; \
+            "help: the file is of another version of this program (commit 0123456789, used on 2026-11-23); \
              did you mean `data.source`?",
         ],
     );
