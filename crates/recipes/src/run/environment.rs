@@ -57,7 +57,7 @@ pub(crate) struct Environment {
     optimized: Option<bool>,
     /// The one that started the run. Invalid Unicode is replaced.
     command_line: Vec<String>,
-    /// The commit that started the run, if another one has resumed it.
+    /// Of a run that was resumed, the commit that started it, if that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     began_with: Option<String>,
     /// The command line that last resumed it.
@@ -117,7 +117,7 @@ impl Environment {
         match before {
             None => self,
             Some(before) => Self {
-                began_with: before.first_commit().filter(|commit| *commit != self.commit),
+                began_with: before.first_commit(),
                 resumed_by: Some(self.command_line),
                 command_line: before.command_line.clone(),
                 ..self
@@ -127,7 +127,7 @@ impl Environment {
 
     /// The commit that started the run, if that is known: a version that did not record it may have resumed it.
     fn first_commit(&self) -> Option<String> {
-        let is_first = self.resumed_by.is_none() && !self.commit.is_empty();
+        let is_first = self.resumed_by.is_none() && is_known(&self.commit);
         self.began_with.clone().or_else(|| is_first.then(|| self.commit.clone()))
     }
 
@@ -135,7 +135,6 @@ impl Environment {
     /// 2026-11-23`.
     fn other_version(&self) -> Option<String> {
         let Self { commit, started, .. } = self;
-        let is_known = |commit: &str| !commit.is_empty() && commit != UNKNOWN;
         let is_other = commit != COMMIT && is_known(commit) && is_known(COMMIT);
         let short = commit.get(..DIGITS).unwrap_or(commit);
         let used = match started.split_once('T') {
@@ -171,6 +170,10 @@ impl Environment {
             )
         })
     }
+}
+
+fn is_known(commit: &str) -> bool {
+    !commit.is_empty() && commit != UNKNOWN
 }
 
 /// The version of this program by which a run was started or last resumed, if it is another and known.
@@ -220,9 +223,10 @@ mod tests {
         assert_eq!((resumed.commit.as_str(), resumed.began_with.as_deref()), (COMMIT, Some(other)));
         let again = of(COMMIT).resuming(Some(&resumed));
         assert_eq!(again.began_with.as_deref(), Some(other));
-        assert_eq!(of(COMMIT).resuming(Some(&of(COMMIT))).began_with, None);
         let unknown = Environment { resumed_by: Some(Vec::new()), ..of(other) };
-        assert_eq!(of(COMMIT).resuming(Some(&unknown)).began_with, None);
+        for before in [unknown, of(UNKNOWN), of("")] {
+            assert_eq!(of(COMMIT).resuming(Some(&before)).began_with, None);
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::{
     fs,
     io::Write,
     path::{MAIN_SEPARATOR, Path, PathBuf},
-    process::{Command, Output, Stdio},
+    process::{Child, Command, Output, Stdio},
 };
 
 use serde_json::Value;
@@ -80,16 +80,16 @@ impl Folder {
 
     /// As [`Folder::run`], with something on standard input.
     pub(crate) fn run_with(&self, arguments: &str, input: impl AsRef<[u8]>) -> Ran {
-        let mut child = self
-            .command()
-            .args(arguments.split_whitespace())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child = self.begin(arguments);
         child.stdin.take().unwrap().write_all(input.as_ref()).unwrap();
         told(child.wait_with_output().unwrap())
+    }
+
+    /// Begins what [`Folder::run`] runs to its end, which [`told`] then says of its output.
+    pub(crate) fn begin(&self, arguments: &str) -> Child {
+        let mut command = self.command();
+        command.args(arguments.split_whitespace()).stdin(Stdio::piped());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
 
     /// As [`Folder::run`], with standard output going elsewhere, such as to what Linux alone has.

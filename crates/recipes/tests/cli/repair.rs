@@ -1,6 +1,6 @@
 //! Runs that lost a part of their files, and what `resume` refuses before it looks at the rest.
 
-use std::{fs, process::Stdio};
+use std::fs;
 
 use crate::{
     folder::{Folder, told},
@@ -165,13 +165,7 @@ fn a_run_that_is_moved_while_it_trains_ends_and_goes_on_where_it_is() {
     let settings =
         "train mlp --set data.labels=linear --set checkpoint.every_epochs=1 --progress quiet";
     let train = format!("{settings} --set training.epochs=1000000 --run-dir here");
-    let mut child = folder
-        .command()
-        .args(train.split_whitespace())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = folder.begin(&train);
     let newest = |run: &str| {
         let checkpoints = fs::read_dir(folder.path(&format!("{run}/checkpoints"))).ok()?;
         let step = |name: Option<&str>| name?.strip_prefix("step-")?.parse::<u64>().ok();

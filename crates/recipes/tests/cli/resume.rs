@@ -41,12 +41,7 @@ fn a_signal_ends_the_run_with_a_checkpoint_and_resume_goes_on() {
     for name in ["INT", "TERM"] {
         let run = name.to_lowercase();
         let arguments = format!("train mlp {SETTINGS} --run-dir {run}");
-        let mut child = folder
-            .command()
-            .args(arguments.split_whitespace())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child = folder.begin(&arguments);
         wait_until(&mut child, || folder.path(&run).join("metrics.csv").exists());
         signal(&child, name);
         let output = child.wait_with_output().unwrap();
@@ -167,13 +162,7 @@ fn a_run_may_grow_but_not_change() {
 fn what_has_no_result_is_told_as_json() {
     let folder = Folder::new();
     let train = "train mlp --set training.epochs=1000000 --json --progress quiet --run-dir run";
-    let mut child = folder
-        .command()
-        .args(train.split_whitespace())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = folder.begin(train);
     wait_until(&mut child, || folder.path("run/metrics.csv").exists());
     signal(&child, "INT");
     let ran = told(child.wait_with_output().unwrap()).refused(130, "interrupted after step ");
