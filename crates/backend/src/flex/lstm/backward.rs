@@ -1,16 +1,16 @@
-//! A share of the batch through all time steps, backward.
+//! The backward pass.
 
 use std::ops::Range;
 
 use super::{
-    sizes::Sizes,
+    sizes::{Divides, Sizes},
     tile::{Product, tile_rows},
 };
 use crate::flex::{
     activations::tanh,
-    parallel::Shared,
+    parallel::{self, Shared},
     parts::cut,
-    simd::{Kernel, Vector},
+    simd::{Kernel, Level, Vector},
 };
 
 /// The memory of the backward pass, in the layouts of [`Sizes`].
@@ -26,102 +26,193 @@ pub(super) struct Backward<'a> {
     pub(super) cells: &'a [f32],
     /// The gates, which become the gradients of the sums before them.
     pub(super) gates: Shared<'a, f32>,
+    /// For the gradients of the cells, `[batch, padded]`.
+    pub(super) of_cells: Shared<'a, f32>,
+    /// For the gradients of hidden units and inputs, `[batch, backward width]`.
+    pub(super) of_rows: Shared<'a, f32>,
     /// Where the gradient of the input goes, `[batch, time, inputs]`.
     pub(super) of_input: Option<Shared<'a, f32>>,
     /// Where the gradients of the first cells and hidden units go, `[batch, hidden]` each.
     pub(super) of_first: Option<[Shared<'a, f32>; 2]>,
 }
 
-/// Some sequences, all steps.
-pub(super) struct BackwardTask<'a, 'b> {
-    memory: Backward<'a>,
-    sequences: Range<usize>,
-    of_cells: &'b mut [f32],
-    of_rows: &'b mut [f32],
-}
-
-impl<'a, 'b> BackwardTask<'a, 'b> {
-    /// - `of_cells`: `[sequences, padded]`, for the gradients of the cells
-    /// - `of_rows`: `[sequences, width]`, for the gradients of hidden units and inputs
-    ///
-    /// # Safety
-    ///
-    /// The memory has the layouts that its sizes ask for, and no other task is given these
-    /// sequences.
-    pub(super) unsafe fn new(
-        memory: Backward<'a>,
-        sequences: Range<usize>,
-        [of_cells, of_rows]: [&'b mut [f32]; 2],
-    ) -> Self {
-        Self { memory, sequences, of_cells, of_rows }
+/// All sequences through all steps, from the last to the first.
+///
+/// # Safety
+///
+/// The memory has the layouts that its sizes ask for.
+pub(super) unsafe fn run(level: Level, memory: Backward<'_>) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match memory.sizes.divides() {
+            Divides::Sequences => by_sequences(level, memory),
+            Divides::Units => by_units(level, memory),
+        }
     }
 }
 
-impl Kernel for BackwardTask<'_, '_> {
+/// Each task takes some sequences through all steps.
+///
+/// # Safety
+///
+/// As for [`run`].
+unsafe fn by_sequences(level: Level, memory: Backward<'_>) {
+    parallel::run(memory.sizes.tasks(), |task, _| {
+        level.run(SequencesTask { memory, sequences: memory.sizes.sequences(task) });
+    });
+}
+
+/// Each task takes some sequences through the gates of one step, or computes some columns of all.
+///
+/// # Safety
+///
+/// As for [`run`].
+unsafe fn by_units(level: Level, memory: Backward<'_>) {
+    let Sizes { batch, time, .. } = memory.sizes;
+    // SAFETY: between the tasks all sequences are this thread's alone.
+    unsafe {
+        (0..batch).for_each(|sequence| memory.begin(sequence));
+        for step in (0..time).rev() {
+            parallel::ranges(batch, GATES_TASK, |sequences, _| {
+                level.run(GatesTask { memory, step, sequences });
+            });
+            let blocks = memory.blocks(step);
+            parallel::run(blocks.len(), |index, _| {
+                level.run(ColumnsTask { memory, step, block: blocks.start + index });
+            });
+            (0..batch).for_each(|sequence| memory.write_input(step, sequence));
+        }
+        (0..batch).for_each(|sequence| memory.finish(sequence));
+    }
+}
+
+/// Sequences of a task that takes them through the gates of a step.
+const GATES_TASK: usize = 4;
+
+/// Some sequences, all steps.
+struct SequencesTask<'a> {
+    memory: Backward<'a>,
+    sequences: Range<usize>,
+}
+
+impl Kernel for SequencesTask<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<V: Vector>(mut self) {
-        assert_eq!(self.memory.sizes.lanes, V::LANES);
-        self.begin();
-        let Sizes { time, inputs, .. } = self.memory.sizes;
-        let (padded, blocks) = (self.memory.sizes.padded(), self.memory.sizes.backward_blocks());
-        let width = 4 * V::LANES;
-        for step in (0..time).rev() {
-            for sequence in self.sequences.clone() {
-                // SAFETY: the sequence is one of this task.
-                unsafe { self.through_gates::<V>(step, sequence) };
+    fn run<V: Vector>(self) {
+        let Self { memory, sequences } = self;
+        // SAFETY: the memory is as promised to `run`, and tasks divide the sequences.
+        unsafe {
+            for sequence in sequences.clone() {
+                memory.begin(sequence);
             }
-            let hidden_wanted = step > 0 || self.memory.of_first.is_some();
-            let first_block = if hidden_wanted { 0 } else { padded / width };
-            let end_block =
-                if self.memory.of_input.is_some() { blocks } else { padded.div_ceil(width) };
-            for block in first_block..end_block {
-                for sequences in cut(self.sequences.clone(), tile_rows::<V>()) {
-                    // SAFETY: the sequences are those of this task.
-                    unsafe { self.tile::<V>(step, block, sequences) };
+            for step in (0..memory.sizes.time).rev() {
+                for sequence in sequences.clone() {
+                    memory.through_gates::<V>(step, sequence);
+                }
+                for block in memory.blocks(step) {
+                    memory.block::<V>(step, block, sequences.clone());
+                }
+                for sequence in sequences.clone() {
+                    memory.write_input(step, sequence);
                 }
             }
-            if let Some(target) = self.memory.of_input {
-                for sequence in self.sequences.clone() {
-                    // SAFETY: the sequence is one of this task.
-                    let target = unsafe { target.slice((sequence * time + step) * inputs, inputs) };
-                    target.copy_from_slice(&self.row(sequence)[padded..][..inputs]);
-                }
+            for sequence in sequences {
+                memory.finish(sequence);
             }
         }
-        self.finish();
     }
 }
 
-impl BackwardTask<'_, '_> {
-    #[inline(always)]
-    fn row(&mut self, sequence: usize) -> &mut [f32] {
-        let width = self.memory.sizes.backward_width();
-        &mut self.of_rows[(sequence - self.sequences.start) * width..][..width]
-    }
+/// Some sequences, from the units after a step to the sums of its gates.
+struct GatesTask<'a> {
+    memory: Backward<'a>,
+    step: usize,
+    sequences: Range<usize>,
+}
+
+impl Kernel for GatesTask<'_> {
+    type Output = ();
 
     #[inline(always)]
-    fn cells(&mut self, sequence: usize) -> &mut [f32] {
-        let padded = self.memory.sizes.padded();
-        &mut self.of_cells[(sequence - self.sequences.start) * padded..][..padded]
+    fn run<V: Vector>(self) {
+        for sequence in self.sequences {
+            // SAFETY: the memory is as promised to `run`, and tasks divide the sequences.
+            unsafe { self.memory.through_gates::<V>(self.step, sequence) };
+        }
+    }
+}
+
+/// Four vectors of columns of all sequences, from the sums of the gates of a step to the units before it.
+struct ColumnsTask<'a> {
+    memory: Backward<'a>,
+    step: usize,
+    block: usize,
+}
+
+impl Kernel for ColumnsTask<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector>(self) {
+        let Self { memory, step, block } = self;
+        // SAFETY: the memory is as promised to `run`, and tasks divide the columns.
+        unsafe { memory.block::<V>(step, block, 0..memory.sizes.batch) };
+    }
+}
+
+/// Callers of the unsafe methods promise that steps, blocks and sequences are inside of the layer,
+/// and that nobody else touches these columns of these sequences.
+impl Backward<'_> {
+    /// The gradients of hidden units and inputs, in one row.
+    ///
+    /// # Safety
+    ///
+    /// The caller keeps to the promise above.
+    #[allow(clippy::mut_from_ref, reason = "sequences do not overlap")]
+    #[inline(always)]
+    unsafe fn row(&self, sequence: usize) -> &mut [f32] {
+        let width = self.sizes.backward_width();
+        // SAFETY: the caller's promise.
+        unsafe { self.of_rows.slice(sequence * width, width) }
+    }
+
+    /// # Safety
+    ///
+    /// The caller keeps to the promise above.
+    #[allow(clippy::mut_from_ref, reason = "sequences do not overlap")]
+    #[inline(always)]
+    unsafe fn cells(&self, sequence: usize) -> &mut [f32] {
+        let padded = self.sizes.padded();
+        // SAFETY: the caller's promise.
+        unsafe { self.of_cells.slice(sequence * padded, padded) }
+    }
+
+    /// The blocks of columns that are wanted at a step: not those of hidden units before the first, and
+    /// not those of inputs, where nobody asks for these.
+    fn blocks(&self, step: usize) -> Range<usize> {
+        let (padded, width) = (self.sizes.padded(), 4 * self.sizes.lanes);
+        let hidden_wanted = step > 0 || self.of_first.is_some();
+        let start = if hidden_wanted { 0 } else { padded / width };
+        let input_wanted = self.of_input.is_some();
+        let end = if input_wanted { self.sizes.backward_blocks() } else { padded.div_ceil(width) };
+        start..end
     }
 
     /// The gradients of the last state, padded.
+    ///
+    /// # Safety
+    ///
+    /// The caller keeps to the promise above.
     #[inline(always)]
-    fn begin(&mut self) {
-        let hidden = self.memory.sizes.hidden;
-        self.of_cells.fill(0.0);
-        self.of_rows.fill(0.0);
-        let [of_cells, of_hidden] = self.memory.of_state;
-        for sequence in self.sequences.clone() {
-            if let Some(source) = of_cells {
-                let source = &source[sequence * hidden..][..hidden];
-                self.cells(sequence)[..hidden].copy_from_slice(source);
-            }
-            if let Some(source) = of_hidden {
-                let source = &source[sequence * hidden..][..hidden];
-                self.row(sequence)[..hidden].copy_from_slice(source);
+    unsafe fn begin(&self, sequence: usize) {
+        let hidden = self.sizes.hidden;
+        // SAFETY: the caller's promise.
+        let targets = unsafe { [self.cells(sequence), self.row(sequence)] };
+        for (target, source) in targets.into_iter().zip(self.of_state) {
+            target.fill(0.0);
+            if let Some(source) = source {
+                target[..hidden].copy_from_slice(&source[sequence * hidden..][..hidden]);
             }
         }
     }
@@ -131,18 +222,20 @@ impl BackwardTask<'_, '_> {
     ///
     /// # Safety
     ///
-    /// The sequence is one of this task.
+    /// The caller keeps to the promise above.
     #[inline(always)]
-    unsafe fn through_gates<V: Vector>(&mut self, step: usize, sequence: usize) {
-        let Backward { sizes, of_outputs, cells, gates, .. } = self.memory;
+    unsafe fn through_gates<V: Vector>(&self, step: usize, sequence: usize) {
+        let Backward { sizes, of_outputs, cells, gates, .. } = *self;
+        assert_eq!(sizes.lanes, V::LANES);
         let Sizes { batch, time, hidden, .. } = sizes;
         let padded = sizes.padded();
         let row = step * batch + sequence;
         let of_outputs = of_outputs.map(|all| &all[(sequence * time + step) * hidden..][..hidden]);
         let before = &cells[row * padded..][..padded];
         let after = &cells[(row + batch) * padded..][..padded];
-        let of_hidden = self.row(sequence).as_ptr();
-        let of_cells = self.cells(sequence).as_mut_ptr();
+        // SAFETY: the caller's promise.
+        let (of_hidden, of_cells) =
+            unsafe { (self.row(sequence).as_ptr(), self.cells(sequence).as_mut_ptr()) };
         let one = V::splat(1.0);
         for unit in (0..padded).step_by(V::LANES) {
             // SAFETY: `padded` is a number of whole vectors, which all of these slices have; the
@@ -176,46 +269,63 @@ impl BackwardTask<'_, '_> {
         }
     }
 
-    /// Four vectors of columns of the gradients of some rows.
+    /// Four vectors of columns of the gradients of some sequences.
     ///
     /// # Safety
     ///
-    /// The sequences are of this task.
+    /// The caller keeps to the promise above.
     #[inline(always)]
-    unsafe fn tile<V: Vector>(&mut self, step: usize, block: usize, sequences: Range<usize>) {
-        let Backward { sizes, gates, weights, .. } = self.memory;
+    unsafe fn block<V: Vector>(&self, step: usize, block: usize, sequences: Range<usize>) {
+        let Self { sizes, gates, weights, of_rows, .. } = *self;
+        assert_eq!(sizes.lanes, V::LANES);
         let (depth, width) = (sizes.gates(), 4 * V::LANES);
         let weights = &weights[block * depth * width..][..depth * width];
         let stride = sizes.backward_width();
-        let (sequence, rows) = (sequences.start, sequences.len());
-        let first = (sequence - self.sequences.start) * stride + block * width;
-        let target = &mut self.of_rows[first..first + (rows - 1) * stride + width];
-        // SAFETY: the gates have a row for each sequence, and the target four vectors.
-        unsafe {
-            let product = Product {
-                depth,
-                rows: gates.pointer((step * sizes.batch + sequence) * sizes.gate_stride()),
-                row_strides: [sizes.gate_stride(), 1],
-                vectors: weights.as_ptr(),
-                vector_stride: width,
-                sums: target.as_mut_ptr(),
-                sums_stride: stride,
-                adding: false,
-            };
-            product.run::<V>(rows);
+        for tile in cut(sequences, tile_rows::<V>()) {
+            // SAFETY: the gates have a row for each sequence, and the target four vectors.
+            unsafe {
+                let product = Product {
+                    depth,
+                    rows: gates.pointer((step * sizes.batch + tile.start) * sizes.gate_stride()),
+                    row_strides: [sizes.gate_stride(), 1],
+                    vectors: weights.as_ptr(),
+                    vector_stride: width,
+                    sums: of_rows.pointer(tile.start * stride + block * width),
+                    sums_stride: stride,
+                    adding: false,
+                };
+                product.run::<V>(tile.len());
+            }
         }
     }
 
+    /// # Safety
+    ///
+    /// The caller keeps to the promise above.
     #[inline(always)]
-    fn finish(&mut self) {
-        let hidden = self.memory.sizes.hidden;
-        let Some([of_cells, of_hidden]) = self.memory.of_first else { return };
-        for sequence in self.sequences.clone() {
-            // SAFETY: the sequence is one of this task.
-            let [of_cells, of_hidden] =
-                unsafe { [&of_cells, &of_hidden].map(|all| all.slice(sequence * hidden, hidden)) };
-            of_cells.copy_from_slice(&self.cells(sequence)[..hidden]);
-            of_hidden.copy_from_slice(&self.row(sequence)[..hidden]);
+    unsafe fn write_input(&self, step: usize, sequence: usize) {
+        let Sizes { time, inputs, .. } = self.sizes;
+        let Some(target) = self.of_input else { return };
+        // SAFETY: the caller's promise.
+        unsafe {
+            let target = target.slice((sequence * time + step) * inputs, inputs);
+            target.copy_from_slice(&self.row(sequence)[self.sizes.padded()..][..inputs]);
+        }
+    }
+
+    /// # Safety
+    ///
+    /// The caller keeps to the promise above.
+    #[inline(always)]
+    unsafe fn finish(&self, sequence: usize) {
+        let hidden = self.sizes.hidden;
+        let Some([of_cells, of_hidden]) = self.of_first else { return };
+        // SAFETY: the caller's promise.
+        unsafe {
+            let cells = &self.cells(sequence)[..hidden];
+            of_cells.slice(sequence * hidden, hidden).copy_from_slice(cells);
+            let row = &self.row(sequence)[..hidden];
+            of_hidden.slice(sequence * hidden, hidden).copy_from_slice(row);
         }
     }
 }

@@ -1,16 +1,16 @@
-//! A share of the batch through all time steps, forward.
+//! The forward pass.
 
 use std::ops::Range;
 
 use super::{
     gates::Gates,
-    sizes::Sizes,
+    sizes::{Divides, Sizes},
     tile::{Product, tile_rows},
 };
 use crate::flex::{
-    parallel::Shared,
+    parallel::{self, Shared},
     parts::cut,
-    simd::{Kernel, Vector},
+    simd::{Kernel, Level, Vector},
 };
 
 /// The memory of the forward pass, in the layouts of [`Sizes`].
@@ -36,41 +36,72 @@ pub(super) struct Forward<'a> {
     pub(super) last_hidden: Shared<'a, f32>,
 }
 
+/// All sequences through all steps.
+///
+/// # Safety
+///
+/// The memory has the layouts that its sizes and slots ask for.
+pub(super) unsafe fn run(level: Level, memory: Forward<'_>) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match memory.sizes.divides() {
+            Divides::Sequences => by_sequences(level, memory),
+            Divides::Units => by_units(level, memory),
+        }
+    }
+}
+
+/// Each task takes some sequences through all steps.
+///
+/// # Safety
+///
+/// As for [`run`].
+unsafe fn by_sequences(level: Level, memory: Forward<'_>) {
+    parallel::run(memory.sizes.tasks(), |task, scratch| {
+        let [sums] = scratch.slices([TILE_SUMS * memory.sizes.lanes]);
+        level.run(SequencesTask { memory, sequences: memory.sizes.sequences(task), sums });
+    });
+}
+
+/// Each task takes some units of all sequences through one step.
+///
+/// # Safety
+///
+/// As for [`run`].
+unsafe fn by_units(level: Level, memory: Forward<'_>) {
+    let Sizes { batch, time, lanes, .. } = memory.sizes;
+    // SAFETY: between the tasks all sequences are this thread's alone.
+    unsafe {
+        (0..batch).for_each(|sequence| memory.begin(sequence));
+        for step in 0..time {
+            (0..batch).for_each(|sequence| memory.read_input(step, sequence));
+            parallel::run(memory.sizes.blocks(), |block, scratch| {
+                let [sums] = scratch.slices([TILE_SUMS * lanes]);
+                level.run(UnitsTask { memory, step, block, sums });
+            });
+            (0..batch).for_each(|sequence| memory.write_output(step, sequence));
+        }
+        (0..batch).for_each(|sequence| memory.finish(sequence));
+    }
+}
+
+/// Vectors of the sums of a tile.
+const TILE_SUMS: usize = 6 * 4;
+
 /// Some sequences, all steps.
-pub(super) struct ForwardTask<'a, 'b> {
+struct SequencesTask<'a, 'b> {
     memory: Forward<'a>,
     sequences: Range<usize>,
     sums: &'b mut [f32],
 }
 
-impl<'a, 'b> ForwardTask<'a, 'b> {
-    /// - `sums`: [`TILE_SUMS`] times the lanes
-    ///
-    /// # Safety
-    ///
-    /// The memory has the layouts that its sizes and slots ask for, and no other task is given these
-    /// sequences.
-    pub(super) unsafe fn new(
-        memory: Forward<'a>,
-        sequences: Range<usize>,
-        sums: &'b mut [f32],
-    ) -> Self {
-        Self { memory, sequences, sums }
-    }
-}
-
-/// Vectors of the sums of a tile.
-pub(super) const TILE_SUMS: usize = 6 * 4;
-
-impl Kernel for ForwardTask<'_, '_> {
+impl Kernel for SequencesTask<'_, '_> {
     type Output = ();
 
     #[inline(always)]
     fn run<V: Vector>(self) {
         let Self { memory, sequences, sums } = self;
-        assert!(sums.len() >= TILE_SUMS * V::LANES, "room for the sums of a tile");
-        assert_eq!(memory.sizes.lanes, V::LANES);
-        // SAFETY: promised to `new`.
+        // SAFETY: the memory is as promised to `run`, and tasks divide the sequences.
         unsafe {
             for sequence in sequences.clone() {
                 memory.begin(sequence);
@@ -80,10 +111,7 @@ impl Kernel for ForwardTask<'_, '_> {
                     memory.read_input(step, sequence);
                 }
                 for block in 0..memory.sizes.blocks() {
-                    for tile in cut(sequences.clone(), tile_rows::<V>()) {
-                        let sums = &mut sums[..tile.len() * 4 * V::LANES];
-                        memory.tile::<V>(step, block, tile.start, sums);
-                    }
+                    memory.block::<V>(step, block, sequences.clone(), sums);
                 }
                 for sequence in sequences.clone() {
                     memory.write_output(step, sequence);
@@ -96,8 +124,27 @@ impl Kernel for ForwardTask<'_, '_> {
     }
 }
 
+/// A vector of units of all sequences, one step.
+struct UnitsTask<'a, 'b> {
+    memory: Forward<'a>,
+    step: usize,
+    block: usize,
+    sums: &'b mut [f32],
+}
+
+impl Kernel for UnitsTask<'_, '_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vector>(self) {
+        let Self { memory, step, block, sums } = self;
+        // SAFETY: the memory is as promised to `run`, and tasks divide the units.
+        unsafe { memory.block::<V>(step, block, 0..memory.sizes.batch, sums) };
+    }
+}
+
 /// Callers of the unsafe methods promise that steps, blocks and sequences are inside of the layer,
-/// and that nobody else touches these sequences.
+/// and that nobody else touches these units of these sequences.
 impl Forward<'_> {
     /// Where the row of a sequence before a step begins.
     #[inline(always)]
@@ -148,6 +195,30 @@ impl Forward<'_> {
         let target = unsafe { self.rows.slice(start, inputs + 1) };
         target[..inputs].copy_from_slice(input);
         target[inputs] = 1.0;
+    }
+
+    /// A vector of units of some sequences.
+    ///
+    /// - `sums`: [`TILE_SUMS`] vectors
+    ///
+    /// # Safety
+    ///
+    /// The caller keeps to the promise above.
+    #[inline(always)]
+    unsafe fn block<V: Vector>(
+        &self,
+        step: usize,
+        block: usize,
+        sequences: Range<usize>,
+        sums: &mut [f32],
+    ) {
+        assert!(sums.len() >= TILE_SUMS * V::LANES, "room for the sums of a tile");
+        assert_eq!(self.sizes.lanes, V::LANES);
+        for tile in cut(sequences, tile_rows::<V>()) {
+            let sums = &mut sums[..tile.len() * 4 * V::LANES];
+            // SAFETY: the caller's promise.
+            unsafe { self.tile::<V>(step, block, tile.start, sums) };
+        }
     }
 
     /// A vector of units of as many sequences as there are `sums` for, `[sequences, 4, lanes]`: the

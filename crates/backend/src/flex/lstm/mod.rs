@@ -1,5 +1,5 @@
-//! The LSTM layer: each task takes some sequences through all time steps, so threads do not wait for
-//! each other at each step.
+//! The LSTM layer: each task takes some sequences through all time steps, or, of a layer with many
+//! weights, some units through one ([`sizes::Divides`]).
 //!
 //! The gates of a vector of units are computed and used in registers; only gates, cells and hidden
 //! units are kept. Backward, the gates' memory takes their gradients, from which the gradients of
@@ -20,17 +20,15 @@ use burn::backend::Flex;
 use burn_flex::FlexTensor;
 
 use super::{
-    all_f32, assert_shape, contiguous, dimensions, elements,
-    parallel::{self, Shared},
-    recycled,
+    all_f32, assert_shape, contiguous, dimensions, elements, parallel::Shared, recycled,
     simd::Level,
 };
 use crate::{
     Lstm, LstmGradients, LstmOutput, LstmOutputGradients, LstmPrimitives, LstmSaved, lstm,
     overrides::note_taken,
 };
-use backward::{Backward, BackwardTask};
-use forward::{Forward, ForwardTask, TILE_SUMS};
+use backward::Backward;
+use forward::Forward;
 use sizes::Sizes;
 use weight_gradient::weight_gradients;
 use weights::Weights;
@@ -88,11 +86,8 @@ fn run(level: Level, layer: Lstm<Flex>, saving: bool) -> (LstmOutput<Flex>, Vec<
         last_cell: Shared::new(last_cell.storage_mut()),
         last_hidden: Shared::new(last_hidden.storage_mut()),
     };
-    parallel::run(sizes.tasks(), |task, scratch| {
-        let [sums] = scratch.slices([TILE_SUMS * sizes.lanes]);
-        // SAFETY: the memory was made by its sizes, and tasks divide the sequences.
-        level.run(unsafe { ForwardTask::new(memory, sizes.sequences(task), sums) });
-    });
+    // SAFETY: the memory was made by its sizes.
+    unsafe { forward::run(level, memory) };
     let state = LstmPrimitives { cell: last_cell, hidden: last_hidden };
     let saved = if saving { vec![rows, cells, gates] } else { Vec::new() };
     (LstmOutput { outputs, state }, saved)
@@ -143,6 +138,8 @@ fn run_backward(
     let of_state = [gradients.cell, gradients.hidden].map(|gradient| gradient.map(contiguous));
     // Unique where the graph alone held it, so this is no copy.
     let mut of_sums = contiguous(gates);
+    let mut of_cells = recycled::floats([batch * sizes.padded()]);
+    let mut of_rows = recycled::floats([batch * sizes.backward_width()]);
     let mut of_input = wanted.input.then(|| recycled::floats(shape));
     let mut of_first = wanted.state.then(|| [(); 2].map(|()| recycled::floats([batch, hidden])));
     let memory = Backward {
@@ -152,18 +149,15 @@ fn run_backward(
         weights: elements(&packed),
         cells: elements(&cells),
         gates: Shared::new(of_sums.storage_mut()),
+        of_cells: Shared::new(of_cells.storage_mut()),
+        of_rows: Shared::new(of_rows.storage_mut()),
         of_input: of_input.as_mut().map(|tensor| Shared::new(tensor.storage_mut())),
         of_first: of_first
             .as_mut()
             .map(|first| first.each_mut().map(|tensor| Shared::new(tensor.storage_mut()))),
     };
-    parallel::run(sizes.tasks(), |task, scratch| {
-        let sequences = sizes.sequences(task);
-        let widths = [sizes.padded(), sizes.backward_width()];
-        let gradients = scratch.slices(widths.map(|width| sequences.len() * width));
-        // SAFETY: the memory was made by its sizes, as asserted, and tasks divide the sequences.
-        level.run(unsafe { BackwardTask::new(memory, sequences, gradients) });
-    });
+    // SAFETY: the memory was made by its sizes, as asserted.
+    unsafe { backward::run(level, memory) };
     LstmGradients {
         input: of_input,
         weights: wanted

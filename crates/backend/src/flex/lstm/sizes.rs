@@ -21,6 +21,19 @@ pub(super) struct Sizes {
     pub(super) lanes: usize,
 }
 
+/// Bytes of weights that stay in a core's cache, of one or two megabytes, beside what they meet.
+const CACHED_WEIGHTS: usize = 1 << 20;
+
+/// What a task of the forward and backward pass takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Divides {
+    /// Some sequences through all steps, so that threads do not wait for each other at each step.
+    Sequences,
+    /// Some units of all sequences through one step: of weights that no cache holds each is read once a
+    /// step, instead of once by each task, and there are tasks for more threads.
+    Units,
+}
+
 impl Sizes {
     /// Hidden units with their padding.
     pub(super) fn padded(&self) -> usize {
@@ -60,6 +73,14 @@ impl Sizes {
     /// Hidden units and inputs in these blocks.
     pub(super) fn backward_width(&self) -> usize {
         self.backward_blocks() * 4 * self.lanes
+    }
+
+    /// How the passes are divided among threads.
+    pub(super) fn divides(&self) -> Divides {
+        match self.depth() * self.gates() * size_of::<f32>() {
+            0..=CACHED_WEIGHTS => Divides::Sequences,
+            _ => Divides::Units,
+        }
     }
 
     /// Each task reads all weights at each step, so it should have many sequences; but large machines

@@ -1,6 +1,6 @@
 //! The kernels against the default body.
 
-use super::*;
+use super::{sizes::Divides, *};
 use crate::{
     LstmWanted,
     flex::testing::{assert_close, normal, on_1_2_and_3_threads, values},
@@ -9,7 +9,7 @@ use crate::{
 /// Batch, time, inputs, hidden.
 type Shape = [usize; 4];
 
-const SHAPES: [Shape; 11] = [
+const SHAPES: [Shape; 12] = [
     [1, 1, 1, 1],
     [1, 3, 5, 8],
     [2, 1, 3, 16],
@@ -20,12 +20,17 @@ const SHAPES: [Shape; 11] = [
     [7, 2, 64, 40],
     [1, 8, 20, 70],
     [8, 1, 60, 40],
+    [13, 3, 20, 250],
     [0, 3, 4, 5],
 ];
 
 fn scaled<const D: usize>(shape: [usize; D], stream: u64) -> FlexTensor {
+    multiplied(normal(shape, stream), 0.4)
+}
+
+fn multiplied(tensor: FlexTensor, factor: f32) -> FlexTensor {
     use burn::tensor::ops::FloatTensorOps;
-    Flex::float_mul_scalar(normal(shape, stream), 0.4.into())
+    Flex::float_mul_scalar(tensor, factor.into())
 }
 
 fn state([batch, _, _, hidden]: Shape, stream: u64) -> LstmPrimitives<Flex> {
@@ -38,7 +43,11 @@ fn layer(shape: Shape, with_state: bool) -> Lstm<Flex> {
     Lstm {
         input: normal([batch, time, inputs], 1),
         input_weight: scaled([4 * hidden, inputs], 2),
-        hidden_weight: scaled([4 * hidden, hidden], 3),
+        // The sums of many units are as large as those of few, and so are their roundings.
+        hidden_weight: multiplied(
+            normal([4 * hidden, hidden], 3),
+            0.4 * (64.0 / hidden.max(64) as f32).sqrt(),
+        ),
         bias: normal([4 * hidden], 4),
         state: with_state.then(|| state(shape, 5)),
     }
@@ -154,8 +163,12 @@ fn a_gradient_of_another_shape_is_refused() {
 /// are the same.
 #[test]
 fn the_number_of_sequences_changes_no_bit() {
-    let [time, inputs, hidden] = [3, 5, 20];
-    let batches = [1, 2, 3, 4, 5, 6, 7, 11, 12, 16, 20, 48, 70];
+    check_the_number_of_sequences(20, &[1, 2, 3, 4, 5, 6, 7, 11, 12, 16, 20, 48]);
+    check_the_number_of_sequences(250, &[1, 7]);
+}
+
+fn check_the_number_of_sequences(hidden: usize, batches: &[usize]) {
+    let [time, inputs] = [3, 5];
     let most = layer([70, time, inputs, hidden], true);
     let first = |tensor: &FlexTensor, batch: usize| {
         let mut shape = tensor.layout().shape().clone();
@@ -165,7 +178,7 @@ fn the_number_of_sequences_changes_no_bit() {
         FlexTensor::from_data(burn::tensor::TensorData::new(values[..count].to_vec(), shape))
     };
     for level in Level::all() {
-        let results = batches.map(|batch| {
+        let of_batch = |batch: usize| {
             let state = most.state.as_ref().unwrap();
             let layer = Lstm {
                 input: first(&most.input, batch),
@@ -183,14 +196,21 @@ fn the_number_of_sequences_changes_no_bit() {
             let gradients = all_of(run_backward(level, saved, given));
             let gradients = gradients.into_iter().map(|(_, tensor)| tensor);
             gradients.chain([output.outputs]).map(values).collect::<Vec<_>>()
-        });
-        let (whole, others) = results.split_last().unwrap();
-        for (result, batch) in others.iter().zip(batches) {
-            for (part, whole) in result.iter().zip(whole) {
+        };
+        let whole = of_batch(70);
+        for &batch in batches {
+            for (part, whole) in of_batch(batch).iter().zip(&whole) {
                 assert_eq!(*part, whole[..part.len()], "{batch} sequences at {level:?}");
             }
         }
     }
+}
+
+#[test]
+fn weights_that_no_cache_holds_divide_the_units() {
+    let divides = |hidden| Sizes { batch: 1, time: 1, inputs: 33, hidden, lanes: 16 }.divides();
+    assert_eq!(divides(40), Divides::Sequences);
+    assert_eq!(divides(250), Divides::Units);
 }
 
 #[test]
@@ -212,7 +232,12 @@ fn tasks_are_equal_shares_of_every_batch() {
 
 #[test]
 fn the_number_of_threads_changes_no_bit() {
-    let shape = [70, 9, 33, 40];
+    for shape in [[70, 9, 33, 40], [30, 3, 33, 250]] {
+        check_the_number_of_threads(shape);
+    }
+}
+
+fn check_the_number_of_threads(shape: Shape) {
     let [one, two, three] = on_1_2_and_3_threads(|| {
         let layer = layer(shape, true);
         let (output, values_saved) = forward(layer.clone(), true);
