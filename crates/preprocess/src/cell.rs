@@ -136,7 +136,7 @@ impl Cell {
 
     /// What the text of a cell is.
     pub fn parse(text: &str) -> Self {
-        let text = text.trim();
+        let text = trimmed(text);
         // As word processors and Wikipedia write the sign.
         let negative = text.strip_prefix('\u{2212}').map(|number| format!("-{number}"));
         match negative.as_deref().unwrap_or(text).parse::<f64>() {
@@ -203,13 +203,13 @@ pub fn name(cell: Cell, text: &str) -> Cow<'_, str> {
     match cell {
         Cell::Number(0.0) => "0".into(),
         Cell::Number(number) if EXACT.contains(&number.abs()) => number.to_string().into(),
-        _ => text.trim().into(),
+        _ => trimmed(text).into(),
     }
 }
 
 /// The unit behind a number, as in `75 kg`.
 pub fn unit(text: &str) -> Option<&str> {
-    let text = text.trim();
+    let text = trimmed(text);
     let (number, unit) = text.split_at(text.find(char::is_alphabetic)?);
     let is_number = |text: &str| text.trim_end().parse::<f64>().is_ok();
     (is_number(number) && !is_number(text)).then_some(unit)
@@ -217,7 +217,7 @@ pub fn unit(text: &str) -> Option<&str> {
 
 /// Whether a text is a whole number with a leading zero, as many codes are.
 pub fn is_padded(text: &str) -> bool {
-    let text = text.trim();
+    let text = trimmed(text);
     text.len() > 1 && text.starts_with('0') && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
@@ -225,14 +225,23 @@ pub fn is_padded(text: &str) -> bool {
 pub fn may_be_code(text: &str) -> bool {
     /// Digits of the largest whole numbers that are read exactly.
     const EXACT: usize = 15;
-    let text = text.trim();
+    let text = trimmed(text);
     let is_long = text.len() > EXACT && text.bytes().all(|byte| byte.is_ascii_digit());
     is_long || is_padded(text)
 }
 
+/// The text without the blanks around it.
+pub fn trimmed(text: &str) -> &str {
+    // Most cells have none, and are short: to decode their first and last characters takes long.
+    match text.as_bytes() {
+        [b'!'..=b'~'] | [b'!'..=b'~', .., b'!'..=b'~'] => text,
+        _ => text.trim(),
+    }
+}
+
 /// A cell as an error shows it: on one line, shortened.
 pub fn quoted(text: &str) -> String {
-    let text = text.trim();
+    let text = trimmed(text);
     let mut shown: String =
         text.chars().take(QUOTED).map(|c| if c.is_control() { ' ' } else { c }).collect();
     if text.chars().nth(QUOTED).is_some() {

@@ -128,8 +128,8 @@ impl Extremes {
             none => *none = Some([End::new(number), End::new(number)]),
         }
         let keep = |ends: &mut Vec<(f64, Place)>, is_beyond: fn(f64, f64) -> bool| {
-            let place = ends.partition_point(|&(other, _)| !is_beyond(number, other));
-            if place < KEPT {
+            if ends.len() < KEPT || ends.last().is_some_and(|&(last, _)| is_beyond(number, last)) {
+                let place = ends.partition_point(|&(other, _)| !is_beyond(number, other));
                 ends.truncate(KEPT - 1);
                 ends.insert(place, (number, Place::new(line, text)));
             }

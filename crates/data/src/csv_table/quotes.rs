@@ -1,5 +1,7 @@
 //! Quotes of a CSV file, followed byte by byte, to find one that was left open.
 
+use memchr::{memchr, memchr_iter};
+
 /// Follows the quotes of a CSV file as the parser does.
 ///
 /// A cell whose closing quote is missing takes in the rows below it, up to the quote that should open
@@ -49,10 +51,19 @@ impl Quotes {
     }
 
     /// Takes the next bytes of the file.
-    pub(super) fn follow(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.state = self.next(byte);
-            self.line += u64::from(byte == b'\n');
+    pub(super) fn follow(&mut self, mut bytes: &[u8]) {
+        while let Some(&byte) = bytes.first() {
+            // Up to the next quote the last byte alone tells the state, unless a quote was just closed.
+            let before_quote = match self.state {
+                State::Start | State::Bare | State::Quoted => {
+                    memchr(b'"', bytes).unwrap_or(bytes.len())
+                }
+                State::Closed | State::Behind => 0,
+            };
+            let (taken, rest) = bytes.split_at(before_quote.max(1));
+            self.state = self.next(taken.last().copied().unwrap_or(byte));
+            self.line += memchr_iter(b'\n', taken).count() as u64;
+            bytes = rest;
         }
     }
 

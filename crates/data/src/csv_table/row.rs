@@ -1,7 +1,7 @@
 //! A row of a CSV file, and what becomes of its cells before they are read.
 
 use csv::StringRecord;
-use preprocess::cell::Mark;
+use preprocess::cell::{self, Mark};
 
 use super::decimal_comma::{formatted_with_point, with_point};
 
@@ -49,12 +49,12 @@ fn is(columns: &[bool], column: usize) -> bool {
 impl Row {
     /// The cells without the blanks around them.
     pub(super) fn cells(&self) -> impl Iterator<Item = &str> {
-        self.cells.iter().map(str::trim)
+        self.cells.iter().map(cell::trimmed)
     }
 
     /// The cell at `index`, which is below the reader's width.
     pub(super) fn cell(&self, index: usize) -> &str {
-        self.cells[index].trim()
+        cell::trimmed(&self.cells[index])
     }
 
     /// As [`cell`](Self::cell), as it is written in the file.
@@ -69,13 +69,21 @@ impl Row {
     /// Puts cells of several lines, as spreadsheets have them in headers, into one: names and
     /// classes are shown in a line, and given in one.
     pub(super) fn join_lines(&mut self) {
-        if self.cells().any(|cell| cell.contains(char::is_control)) {
+        if self.may_have_controls() && self.cells().any(|cell| cell.contains(char::is_control)) {
             let joined = |cell: &str| {
                 let lines = cell.split(char::is_control).map(str::trim);
                 lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
             };
             self.cells = self.cells.iter().map(joined).collect();
         }
+    }
+
+    /// Whether there is more than printable ASCII characters. It is quickly seen, and most rows have none.
+    fn may_have_controls(&self) -> bool {
+        let bytes = self.cells.as_byte_record().as_slice();
+        let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes); // of the line's end
+        // Without a way out of the loop many bytes are looked at at once.
+        bytes.iter().fold(false, |any, byte| any | !(b' '..=b'~').contains(byte))
     }
 
     /// Empties the cells that hold one of these marks.
