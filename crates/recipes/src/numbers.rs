@@ -46,8 +46,9 @@ pub(crate) fn percent_decimals(share: f64, fewest: usize) -> usize {
 pub(crate) fn size(bytes: f64) -> String {
     match bytes {
         0.0..1e3 => counted(bytes as u64, "byte"),
-        1e3..1e6 => format!("{:.1} kB", bytes / 1e3),
-        1e6..1e9 => format!("{:.1} MB", bytes / 1e6),
+        // What rounds to a thousand is told in the next unit.
+        1e3..999.95e3 => format!("{:.1} kB", bytes / 1e3),
+        1e3..999.95e6 => format!("{:.1} MB", bytes / 1e6),
         _ => format!("{:.1} GB", bytes / 1e9),
     }
 }
@@ -175,6 +176,7 @@ mod tests {
     #[test]
     fn numbers_read_well() {
         assert_eq!([1.0, 999.0, 3500.0].map(size), ["1 byte", "999 bytes", "3.5 kB"]);
+        assert_eq!([999_940.0, 999_960.0].map(size), ["999.9 kB", "1.0 MB"]);
         assert_eq!(percent(0.99149), "99.1 %");
         assert_eq!(rounded(0.47651), "0.4765");
         assert_eq!(rounded(68_628.3), "68,628");

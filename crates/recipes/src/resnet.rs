@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use training::Trainer;
 
 use crate::{
-    ExitCode, Failure, Summary,
-    config::{Check, Checker, ImageConfig, Training},
+    Failure, Summary,
+    config::{Check, Checker, ImageConfig},
     inputs::{
         initial_weights::{InitialWeights, Initialised},
         training_images::TrainingImages,
@@ -32,7 +32,7 @@ pub static RECIPE: Recipe = Recipe {
     plan: |layers, progress| {
         let config: ImageConfig<Model> = RECIPE.resolve(layers)?;
         config.plan(&RECIPE, progress, |config, images, classes| {
-            fitting(config, images, classes, 1).map(Architecture::ResNet)
+            network(&config.model, images, classes).map(Architecture::ResNet)
         })
     },
 };
@@ -71,8 +71,7 @@ fn train<B: AutodiffBackend>(
     device: &B::Device,
 ) -> Result<Summary, Failure> {
     let seed = config.training.seed;
-    let processes = begun.group().share().of;
-    config.check_size(|config, images, classes| fitting(config, images, classes, processes))?;
+    config.check_size(|config, images, classes| network(&config.model, images, classes))?;
 
     // The data: how it is read, batched and split.
     let images = TrainingImages::<B>::open(&mut config, &mut begun, device)?;
@@ -80,7 +79,7 @@ fn train<B: AutodiffBackend>(
 
     // The network.
     let (shape, classes) = (images.preprocessing.shape(), images.classes.len());
-    let network = fitting(&config, shape, classes, processes)?;
+    let network = network(&config.model, shape, classes)?;
     let description = images.describe(RECIPE.name, Architecture::ResNet(network.clone()));
     let model = inputs.begin(network.init::<B>(seed, device), &description)?;
 
@@ -126,81 +125,4 @@ pub fn network(
     let network = ResNetConfig { depth, shortcut, channels: images.channels, classes };
     network.check()?;
     Ok(network)
-}
-
-/// The network for images of this shape, if the batches of the configuration are enough for its norms.
-///
-/// - `processes`: how many train together
-fn fitting(
-    config: &ImageConfig<Model>,
-    images: ImageShape,
-    classes: usize,
-    processes: usize,
-) -> Result<ResNetConfig, Failure> {
-    refuse_lone_values(&config.training, images, processes)?;
-    network(&config.model, images, classes)
-}
-
-/// Refuses samples one at a time where the last maps have one pixel: normalised, a single value is 0
-/// whatever it was.
-fn refuse_lone_values(
-    training: &Training,
-    images: ImageShape,
-    processes: usize,
-) -> Result<(), Failure> {
-    let ImageShape { height, width, .. } = images;
-    let Training { batch_size, micro_batch, sync_batch_norm, .. } = *training;
-    let normalised = if sync_batch_norm { batch_size } else { training.at_a_time(processes) };
-    if normalised > 1 || height.max(width) > 4 {
-        return Ok(());
-    }
-    let (is, enough) = match micro_batch {
-        Some(1) => {
-            ("`training.micro_batch` is 1".to_owned(), "`training.micro_batch` to 2".to_owned())
-        }
-        _ if processes == 1 || sync_batch_norm => {
-            ("`training.batch_size` is 1".to_owned(), "`training.batch_size` to 2".to_owned())
-        }
-        _ => (
-            format!(
-                "`training.batch_size` is {batch_size}, at most 1 for each of {processes} processes"
-            ),
-            format!("`training.sync_batch_norm=true`, `training.batch_size` to {}", 2 * processes),
-        ),
-    };
-    Err(Failure::new(
-        ExitCode::Usage,
-        format!(
-            "{is}, and of pictures of {height}x{width} the last maps have one pixel: batch normalisation \
-             needs more than one value"
-        ),
-        format!("set {enough} or more, or a larger `data.size`"),
-    ))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::config::SettingsLayer;
-
-    #[test]
-    fn pictures_are_counted_for_each_process() {
-        let images = ImageShape { channels: 3, height: 4, width: 4 };
-        let refused = |settings: &[&str], processes| {
-            let config: ImageConfig<Model> = RECIPE.resolve(SettingsLayer::sets(settings)).unwrap();
-            let refused = fitting(&config, images, 10, processes).err()?;
-            Some((refused.to_string(), refused.problems[0].help.clone().unwrap()))
-        };
-        let four = "training.batch_size=4";
-        assert_eq!(refused(&[four], 3), None);
-        let (message, help) = refused(&[four], 4).unwrap();
-        let expected =
-            "`training.batch_size` is 4, at most 1 for each of 4 processes, and of pictures";
-        assert!(message.starts_with(expected), "{message}");
-        assert!(help.contains("`training.batch_size` to 8 or more"), "{help}");
-        assert_eq!(refused(&[four, "training.sync_batch_norm=true"], 4), None);
-        let (message, _) = refused(&[four, "training.micro_batch=1"], 4).unwrap();
-        assert!(message.starts_with("`training.micro_batch` is 1, and"), "{message}");
-        assert!(refused(&["training.batch_size=1", "training.sync_batch_norm=true"], 4).is_some());
-    }
 }

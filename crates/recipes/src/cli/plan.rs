@@ -234,8 +234,8 @@ fn time(
 fn count(operations: f64) -> String {
     match operations {
         0.0..1e5 => grouped(operations),
-        0.0..1e9 => format!("{:.1} million", operations / 1e6),
-        1e9..1e11 => format!("{:.1} billion", operations / 1e9),
+        0.0..999.95e6 => format!("{:.1} million", operations / 1e6),
+        0.0..1e11 => format!("{:.1} billion", operations / 1e9),
         _ => format!("{} billion", grouped(operations / 1e9)),
     }
 }

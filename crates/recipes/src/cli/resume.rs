@@ -19,7 +19,7 @@ use super::{
     train::{Ended, describe, or_resume, tell_interruption},
 };
 use crate::{
-    ExitCode, Failure, Start, Summary,
+    Failure, Start, Summary,
     config::SettingsLayer,
     console::{Console, ProgressMode},
     inputs::initial_weights::refuse_others,
@@ -27,7 +27,7 @@ use crate::{
     registry,
     report::stable,
     run::{
-        directory::{CONFIG, model_hash, newest_step, refuse_if_in_use},
+        directory::{model_hash, newest_step, refuse_if_in_use},
         record::{Record, Standing, config_of},
         summary::of_finished,
     },
@@ -87,8 +87,7 @@ pub(super) fn run(
     };
     let ended = without_panics(|| (recipe.train)(layers, start))
         .map_err(|failure| if console.has_begun() { failure } else { or_moved(directory, failure) })
-        .map_err(|failure| or_resume(failure, directory, &console))
-        .map_err(|failure| or_anew(failure, directory));
+        .map_err(|failure| or_resume(failure, directory, &console));
     if group.is_rank_zero() {
         write_at_the_end(directory, &ended, &mut console);
     }
@@ -103,19 +102,6 @@ pub(super) fn run(
         }
     }
     output.result(&ended, |ended| describe(&ended.summary, directory, false))
-}
-
-/// The failure, with how to follow its help if the device is not up to settings that a run keeps when it
-/// resumes.
-fn or_anew(failure: Failure, directory: &Path) -> Failure {
-    let help = failure.problems.last().and_then(|problem| problem.help.as_deref());
-    if failure.exit_code != ExitCode::Device || !help.unwrap_or_default().contains("`training.") {
-        return failure;
-    }
-    failure.or(&format!(
-        "a run that resumes keeps its settings; to begin another: {} --set KEY=VALUE",
-        command("train", &directory.join(CONFIG))
-    ))
 }
 
 /// The run's settings, those of its files that have moved, and the arguments of `--set`. The first
@@ -210,24 +196,5 @@ fn note_outdated(directory: &Path, file: &str, format: &str) {
             path.display(),
             command("export", directory)
         ));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_a_run_keeps_is_to_be_set_for_another() {
-        let help = |code, help: &str| {
-            let failure = or_anew(Failure::new(code, "no room", help), Path::new("runs/a"));
-            failure.problems[0].help.clone().unwrap()
-        };
-        let lower = "lower `training.batch_size`";
-        let again = command("train", &Path::new("runs/a").join("config.toml"));
-        let another = format!("{again} --set KEY=VALUE");
-        assert!(help(ExitCode::Device, lower).ends_with(&another));
-        assert_eq!(help(ExitCode::Usage, lower), lower);
-        assert_eq!(help(ExitCode::Device, "install the driver"), "install the driver");
     }
 }

@@ -2,7 +2,10 @@
 
 use std::{ffi::OsString, path::Path};
 
+use clap::{Arg, Command, CommandFactory};
 use glob::{MatchOptions, glob_with};
+
+use super::arguments::Arguments;
 
 /// The commands that take any number of files or runs.
 const TAKE_FILES: [&str; 2] = ["compare", "predict"];
@@ -16,14 +19,29 @@ pub(super) fn looked_up(words: Vec<OsString>) -> Vec<OsString> {
     if !command.is_some_and(|command| TAKE_FILES.iter().any(|name| command == name)) {
         return words;
     }
+    let arguments = Arguments::command();
     let mut follows_option = false;
     let found = words.into_iter().flat_map(|word| {
         let may_stand = !follows_option && !Path::new(&word).exists();
-        follows_option = is_option(&word);
+        follows_option = takes_next(&arguments, &word);
         let files = if may_stand { files(&word) } else { Vec::new() };
         if files.is_empty() { vec![word] } else { files }
     });
     found.collect()
+}
+
+/// Whether a word is an option whose value is the next word.
+fn takes_next(arguments: &Command, word: &OsString) -> bool {
+    let Some(word) = word.to_str() else { return false };
+    let is_word = |option: &Arg| match word.strip_prefix("--") {
+        Some(long) => option.get_long() == Some(long),
+        None => option
+            .get_short()
+            .is_some_and(|short| word.strip_prefix('-') == Some(&*short.to_string())),
+    };
+    let of_files = arguments.get_subcommands().filter(|of| TAKE_FILES.contains(&of.get_name()));
+    let mut options = of_files.chain([arguments]).flat_map(Command::get_arguments);
+    options.any(|option| option.get_action().takes_values() && is_word(option))
 }
 
 fn files(word: &OsString) -> Vec<OsString> {
@@ -63,6 +81,9 @@ mod tests {
         check(&["recipes", "predict", "run"], at("c[1]*"), &[at("c[1]")]);
         check(&["recipes", "predict", "run"], at("none*"), &[at("none*")]);
         check(&["recipes", "predict", "run", "--text"], at("?"), &[at("?")]);
+        check(&["recipes", "predict", "run", "--json"], at("?"), &["a", "b"].map(at));
+        check(&["recipes", "predict", "run", "--top=3"], at("?"), &["a", "b"].map(at));
+        check(&["recipes", "compare", "--progress"], at("?"), &[at("?")]);
         check(&["recipes", "train"], at("*"), &[at("*")]);
     }
 }

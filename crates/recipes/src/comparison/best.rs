@@ -98,6 +98,9 @@ pub(super) fn best(rows: &[Row]) -> Result<Option<(Best, Option<String>)>, &'sta
         let differences = differences(&errors(first), &errors(next));
         match differences.len() {
             _ if is_by_one && of_some_seeds => Some(by_one_common_seed(&names)),
+            0 | 1 if errors(first).len().max(errors(next).len()) > 1 => {
+                Some(by_other_seeds(&names))
+            }
             0 | 1 => Some(by_one_seed(&names)),
             _ => by_chance(&names, &differences, &metric),
         }
@@ -160,6 +163,14 @@ fn by_one_seed([best, next]: &[String; 2]) -> String {
     format!(
         "chance may have decided: `{best}` and `{next}` are compared by one run each; runs with other \
          seeds (`--seed N`) would tell"
+    )
+}
+
+/// The note where rows are ranked by the means over seeds of which at most one is the same.
+fn by_other_seeds([best, next]: &[String; 2]) -> String {
+    format!(
+        "chance may have decided: `{best}` and `{next}` are compared by the means of runs with other seeds; \
+         runs with the same seeds (`--seed N`) would tell"
     )
 }
 
@@ -228,8 +239,11 @@ mod tests {
         check([&small, &large], ["one", "one"], &["runs/b"]);
         check([&small, &large], ["one", "other"], &[]);
         // The samples are others because others were asked for.
+        let [all, whole] = ["error", "skip"].map(|act| ("data.on_bad_image", json!(act)));
+        check([&[all], &[whole]], ["one", "other"], &["runs/b"]);
+        // Of more drawn samples, others are held out.
         let [few, many] = [100, 200].map(|samples| ("data.samples", json!(samples)));
-        check([&[few], &[many]], ["one", "other"], &["runs/b"]);
+        check([&[few], &[many]], ["one", "other"], &[]);
         // The hash tells nothing of the size of pictures, but of their files.
         let [narrow, wide] = [32, 64].map(|side| ("data.size", json!(side)));
         check([&[narrow], &[wide]], ["one", "other"], &[]);
@@ -342,6 +356,23 @@ mod tests {
         let apart = compared(&[one, two[1]]);
         assert!(apart.notes[1].starts_with("no run is named the best: they share no seed"));
         assert_eq!(sentence(apart), None);
+    }
+
+    #[test]
+    fn means_over_other_seeds_are_told() {
+        let run = |(seed, rate): (u64, f64)| {
+            let Finished { mut record, mut summary, .. } = run("a", seed, rate, 0.5);
+            record.environment = environment::example(&json!({ "data": "same" }));
+            summary.test = Some([("loss".to_owned(), rate)].into());
+            Finished::of(record, summary)
+        };
+        let notes = |runs: [(u64, f64); 4]| {
+            Runs { finished: runs.map(run).into(), notes: Vec::new() }.compare().notes
+        };
+        let told = |notes: Vec<String>| notes.iter().any(|note| note.contains("with other seeds;"));
+        assert!(told(notes([(0, 0.1), (1, 0.1), (2, 0.2), (3, 0.2)])));
+        assert!(told(notes([(0, 0.1), (1, 0.1), (1, 0.2), (2, 0.2)])));
+        assert!(!told(notes([(0, 0.1), (1, 0.1), (0, 0.2), (1, 0.2)])));
     }
 
     /// By the seeds that decide, and by fewer of them only where the difference is clearer.

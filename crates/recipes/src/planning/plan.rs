@@ -350,19 +350,6 @@ mod tests {
     }
 
     #[test]
-    fn norms_over_a_single_value_are_refused() {
-        let resnet = |settings: &[&str]| {
-            plan("resnet", &[&["data.samples=100", "data.size=4"], settings].concat())
-        };
-        for key in ["batch_size", "micro_batch"] {
-            let refused = resnet(&[&format!("training.{key}=1")]).unwrap_err().to_string();
-            assert!(refused.starts_with(&format!("`training.{key}` is 1, and")), "{refused}");
-        }
-        assert!(resnet(&[]).is_ok());
-        assert!(resnet(&["training.batch_size=1", "data.size=5"]).is_ok());
-    }
-
-    #[test]
     fn what_training_would_note_is_noted() {
         let notes = |recipe, settings: &[&str]| plan(recipe, settings).unwrap().notes.join("; ");
         let improvement = notes("mlp", &["training.minimum_improvement=0.1"]);

@@ -21,6 +21,7 @@ use crate::{
     names::{LONGEST_NAME, shortened},
     numbers::{in_words, metric, ordered, percent},
     run::{directory::CONFIG, environment::Environment, event_lines::SampleRecord, record::Record},
+    settings,
     shell::{command, quoted, quoted_path},
 };
 
@@ -232,9 +233,8 @@ fn environment(environment: &Environment) -> Vec<(String, String)> {
             words.iter().filter_map(Value::as_str).map(quoted).collect::<Vec<_>>().join(" ")
         }
         Value::Object(named) => {
-            let told =
-                |(what, value): (&String, &Value)| Some(format!("{what}: {}", value.as_str()?));
-            named.iter().filter_map(told).collect::<Vec<_>>().join(", ")
+            let told = |(what, value)| format!("{what}: {}", settings::shown(value));
+            named.iter().map(told).collect::<Vec<_>>().join(", ")
         }
         value => value.to_string(),
     };
@@ -258,6 +258,15 @@ mod tests {
         assert_eq!(environment(&Environment::default()), []);
         let some = crate::run::environment::example(&serde_json::json!({"device": "a CPU"}));
         assert_eq!(environment(&some), [("device".to_owned(), "a CPU".to_owned())]);
+    }
+
+    #[test]
+    fn choices_of_any_kind_are_shown() {
+        let chosen =
+            serde_json::json!({"data.order": "file", "model.hidden": [10], "data.test": 0.5});
+        let of_run = crate::run::environment::example(&serde_json::json!({"chosen": chosen}));
+        let [(_, shown)] = &environment(&of_run)[..] else { panic!("one entry") };
+        assert_eq!(shown, "data.order: file, data.test: 0.5, model.hidden: [10]");
         let weights = serde_json::json!({"fingerprints": {"its initial weights": "12ab"}});
         let shown = environment(&crate::run::environment::example(&weights));
         assert_eq!(shown, [("fingerprints".to_owned(), "its initial weights: 12ab".to_owned())]);

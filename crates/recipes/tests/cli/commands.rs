@@ -195,7 +195,6 @@ fn sizes_that_no_network_takes_are_refused_before_pictures_are_looked_for() {
     for (recipe, settings, message) in [
         ("cnn", "data.size=8", "images of 8x8 are too small for the network `cnn`"),
         ("simplenet", "data.size=8", "images of 8x8 are too small for the network `simplenet`"),
-        ("resnet", "data.size=4 --set training.batch_size=1", "`training.batch_size` is 1, and of"),
         ("vgg-pretrain", "data.size=4", "images of 4x4 are too small for the network `vgg`"),
     ] {
         let nowhere = "--set data.source=image-folder --set data.path=nowhere";
