@@ -62,7 +62,8 @@ fn a_run_is_the_same_with_its_choices_among_its_settings() {
         folder.run(&format!("report {run} --force")).succeeded();
         let page = folder.read(&format!("{run}/report.html"));
         // Written there, it is not known to be the recipe's choice.
-        assert_eq!(page.contains("model.hidden"), run == "written", "{page}");
+        assert_eq!(page.contains("<td>model.hidden</td>"), run == "written", "{page}");
+        assert_eq!(page.contains("model.hidden: [10]</td>"), run == "open", "{page}");
         let resume = format!("resume {run} --set training.max_steps=4 --progress quiet");
         let changed = "`model.hidden` was [10] and is [20]";
         folder.run(&format!("{resume} --set model.hidden=[20]")).refused(2, changed);
