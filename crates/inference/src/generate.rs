@@ -8,7 +8,7 @@ use burn::tensor::{Tensor, TensorData};
 use models::{Pass, TextLstm};
 use preprocess::{Decoder, Vocabulary};
 
-use crate::{InferenceError, Sampling};
+use crate::{InferenceError, Sampling, model::finite};
 
 /// How many words a note names.
 const NAMED_WORDS: usize = 10;
@@ -25,8 +25,8 @@ pub struct Generator<'a, B: Backend> {
     device: B::Device,
     decoder: Decoder<'a>,
     state: Option<Vec<LstmState<B>>>,
-    /// Those of the next token: `[vocabulary]`.
-    logits: Vec<f32>,
+    /// Those of the next token, `[vocabulary]`; none where they are not finite.
+    logits: Option<Vec<f32>>,
     position: u64,
 }
 
@@ -68,7 +68,7 @@ impl<'a, B: Backend> Generator<'a, B> {
             device: device.clone(),
             decoder: Decoder::new(vocabulary),
             state: None,
-            logits: Vec::new(),
+            logits: None,
             position: 0,
         };
         for &id in &ids {
@@ -79,9 +79,13 @@ impl<'a, B: Backend> Generator<'a, B> {
     }
 
     /// The next `tokens` tokens as text, with its [rest](Self::finish).
-    pub fn write(mut self, tokens: usize) -> String {
-        let text: String = self.by_ref().take(tokens).collect();
-        text + &self.finish()
+    ///
+    /// # Errors
+    ///
+    /// If the outputs are not finite.
+    pub fn write(mut self, tokens: usize) -> Result<String, InferenceError> {
+        let text = self.by_ref().take(tokens).collect::<Result<String, _>>()?;
+        Ok(text + &self.finish())
     }
 
     /// The rest of the text: U+FFFD, the replacement character, where it ends within a character.
@@ -97,24 +101,25 @@ impl<'a, B: Backend> Generator<'a, B> {
         let (logits, state) = self.network.forward(tokens, state, &mut Pass::evaluation());
         let [_, positions, width] = logits.dims();
         let last = logits.narrow(1, positions - 1, 1).reshape([width]);
-        self.logits = last.into_data().iter().collect();
+        self.logits = finite(last).ok();
         self.state = Some(state);
-        if let Some(unknown) = self.vocabulary.unknown() {
-            self.logits[unknown as usize] = f32::NEG_INFINITY; // there is no text for it
+        if let (Some(logits), Some(unknown)) = (&mut self.logits, self.vocabulary.unknown()) {
+            logits[unknown as usize] = f32::NEG_INFINITY; // there is no text for it
         }
     }
 }
 
 impl<B: Backend> Iterator for Generator<'_, B> {
-    type Item = String;
+    type Item = Result<String, InferenceError>;
 
     /// The text of one more token; empty for a byte within a character, of which [`Self::finish`] tells
-    /// where it is the last.
-    fn next(&mut self) -> Option<String> {
-        let token = self.sampling.choose(&self.logits, self.position);
+    /// where it is the last. An error, then and ever after, where the outputs are not finite.
+    fn next(&mut self) -> Option<Self::Item> {
+        let Some(logits) = &self.logits else { return Some(Err(InferenceError::Outputs)) };
+        let token = self.sampling.choose(logits, self.position);
         self.position += 1;
         self.read(&[token]);
-        Some(self.decoder.push(token))
+        Some(Ok(self.decoder.push(token)))
     }
 }
 

@@ -322,7 +322,9 @@ fn whole_inputs(values: usize, inputs: &'static str, of: usize) -> Result<(), In
 }
 
 /// Outputs, row by row, unless nothing can be predicted from them.
-fn finite<B: Backend>(outputs: Tensor<B, 2>) -> Result<Vec<f32>, InferenceError> {
+pub(crate) fn finite<B: Backend, const D: usize>(
+    outputs: Tensor<B, D>,
+) -> Result<Vec<f32>, InferenceError> {
     let outputs: Vec<f32> = outputs.into_data().iter().collect();
     match outputs.iter().all(|value| value.is_finite()) {
         true => Ok(outputs),

@@ -47,7 +47,7 @@ impl Sampling {
         }
     }
 
-    /// The token for `position`, from logits of which at least one is finite.
+    /// The token for `position`, from logits that are finite, or -∞ for what is never chosen.
     pub(crate) fn choose(&self, logits: &[f32], position: u64) -> u32 {
         let candidates = (0..).zip(logits).map(|(token, &logit)| (token, f64::from(logit)));
         // The likeliest first; equal logits by token, so that they give the same choice everywhere.

@@ -291,7 +291,9 @@ fn outputs_that_are_not_finite_predict_nothing() {
         whole(file)
     };
     let (of_rows, of_images) = (large(table()), large(image()));
+    let of_texts = large(text());
     for error in [
+        of_texts.generate("ab", Sampling::default()).unwrap().write(1).unwrap_err(),
         of_rows.predict_rows(&[0.5, 2.0, 0.5]).unwrap_err(),
         of_images.predict_images(&[100; 18 * 18]).unwrap_err(),
     ] {
@@ -380,7 +382,7 @@ fn every_kind_of_model_is_read_and_used() {
         assert_eq!(whole(file).predict_images(&vec![7; pixels]).unwrap().len(), 1);
     }
     let model = whole(text());
-    let written: String = model.generate("ab", Sampling::default()).unwrap().take(5).collect();
+    let written = model.generate("ab", Sampling::default()).unwrap().write(5).unwrap();
     assert_eq!(written.len(), 5);
 }
 
@@ -415,9 +417,10 @@ fn a_prompt_that_cannot_be_read_is_told_with_what_can() {
         "{note}"
     );
     assert_eq!(model.note_on_prompt("the host").unwrap(), None);
-    let written: String = model.generate("the sea", Sampling::default()).unwrap().take(5).collect();
+    let written = model.generate("the sea", Sampling::default()).unwrap().write(5).unwrap();
     assert!(!written.is_empty() && !written.contains("unknown"), "{written}");
-    let next = |prompt: &str| model.generate(prompt, Sampling::default()).unwrap().next();
+    let next =
+        |prompt: &str| model.generate(prompt, Sampling::default()).unwrap().write(1).unwrap();
     assert_eq!(next("the\r\n\r\nhost"), next("the\n\nhost"));
     assert!(error(" ").help().unwrap().contains("one character"));
 }
@@ -440,7 +443,7 @@ fn a_text_goes_on_after_its_prompt_as_the_network_reads_both() {
         let write = |prompt: &str, temperature: f64, tokens: usize| {
             let sampling = Sampling { temperature, ..Sampling::default() };
             let generator = Generator::new(&network, &characters, prompt, sampling, &device);
-            generator.unwrap().write(tokens)
+            generator.unwrap().write(tokens).unwrap()
         };
         let mut ids = vec![0, 1, 2, 3];
         for _ in 0..6 {
@@ -482,13 +485,13 @@ fn a_text_that_ends_within_a_character_tells_so() {
     };
     let one_byte = |seed| {
         let mut generator = generator(seed);
-        (generator.next().unwrap(), generator.finish())
+        (generator.next().unwrap().unwrap(), generator.finish())
     };
     let texts: Vec<_> = (0..50).map(one_byte).collect();
     // Of the bytes 51 in 256 begin a character of several, and half are one.
     assert!(texts.contains(&(String::new(), "\u{FFFD}".to_owned())));
     assert!(texts.iter().any(|(text, rest)| text.is_ascii() && text.len() == 1 && rest.is_empty()));
     assert!(texts.iter().all(|(text, rest)| text.is_empty() != rest.is_empty()));
-    let whole: Vec<String> = (0..50).map(|seed| generator(seed).write(1)).collect();
+    let whole: Vec<String> = (0..50).map(|seed| generator(seed).write(1).unwrap()).collect();
     assert_eq!(whole, texts.into_iter().map(|(text, rest)| text + &rest).collect::<Vec<_>>());
 }

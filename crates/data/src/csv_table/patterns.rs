@@ -188,15 +188,15 @@ fn is_of_nines(number: f64) -> bool {
 fn is_time(text: &str) -> bool {
     let mut parts = text.split(':');
     let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
-    let is_whole = |part: &str| (1..=2).contains(&part.len()) && is_number(part);
-    let is_second = |part: &str| {
+    let is_first = |part: &str| (1..=2).contains(&part.len()) && is_number(part);
+    let is_next = |part: &str| {
         let (whole, fraction) = part.split_once('.').unwrap_or((part, ""));
-        is_whole(whole) && is_number(fraction)
+        whole.len() == 2 && is_number(whole) && is_number(fraction)
     };
     let [hour, minute, second] = [(); 3].map(|()| parts.next());
-    hour.is_some_and(is_whole)
-        && minute.is_some_and(is_second)
-        && second.is_none_or(is_second)
+    hour.is_some_and(is_first)
+        && minute.is_some_and(is_next)
+        && second.is_none_or(is_next)
         && parts.next().is_none()
 }
 
@@ -242,12 +242,15 @@ fn begins_with_date(text: &str) -> bool {
     let numbers: Vec<&str> = text.splitn(3, ['-', '/', '.']).collect();
     let [first, second, third] = numbers[..] else { return false };
     let third = third.split([' ', 'T']).next().unwrap_or_default();
-    let is_number = |part: &str| {
-        (1..=4).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit())
+    let parts = [first, second, third];
+    let are_numbers = parts.iter().all(|part| part.bytes().all(|byte| byte.is_ascii_digit()));
+    let has_lengths = match parts.map(str::len) {
+        [4, one, other] | [one, other, 4] => {
+            [one, other].iter().all(|length| (1..=2).contains(length))
+        }
+        lengths => lengths == [2; 3],
     };
-    let has_year = first.len().max(third.len()) == 4;
-    let is_short = [first, second, third].iter().all(|part| part.len() == 2);
-    [first, second, third].into_iter().all(is_number) && (has_year || is_short)
+    are_numbers && has_lengths
 }
 
 #[cfg(test)]
@@ -256,10 +259,15 @@ mod tests {
 
     #[test]
     fn dates_and_times_are_told_from_other_texts() {
-        for text in ["2024-01-31", "31.1.2024 10:00", "01/31/24", "10:30", "1:30:05", "3:05.25"] {
+        for text in
+            ["2024-01-31", "31.1.2024 10:00", "01/31/24", "1.5.2024", "10:30", "1:30:05", "3:05.25"]
+        {
             assert!(is_date_or_time(text), "{text}");
         }
-        for text in ["10.3.0", "1:2:3:4", "10:", "a:b", "100:30", "", "10"] {
+        let scores = ["2:1", "16:9", "10:30:5"];
+        let ids = ["123-45-6789", "2024-001-31", "2024-2024-01", "1-2-3", "2024--1"];
+        let others = ["10.3.0", "1:2:3:4", "10:", "a:b", "100:30", "", "10"];
+        for text in scores.into_iter().chain(ids).chain(others) {
             assert!(!is_date_or_time(text), "{text}");
         }
     }

@@ -3,7 +3,7 @@
 use std::{borrow::Cow, collections::BTreeMap, path::Path};
 
 use preprocess::words::Words;
-use store::{Hasher, sha256_hex};
+use store::sha256_hex;
 
 use super::{
     error::TextError,
@@ -36,39 +36,18 @@ pub struct Corpus {
     pub notes: Vec<String>,
     /// Files that are in two parts; a new run refuses many ([`crate::refuse_shared`]).
     pub shared: Vec<Shared>,
-    /// The rest of the text to train on, where only a fraction of it is used.
-    pub(super) unused: Option<Ids>,
+    /// A hash of the texts as read, whatever of them is held out or not used.
+    pub source: String,
+    /// A hash of all parts, which changes if any of them does.
+    pub fingerprint: String,
 }
 
 impl Corpus {
-    /// A hash of all parts, which changes if any of them does.
-    pub fn fingerprint(&self) -> String {
-        let parts = [Some(&self.train), self.validation.as_ref(), self.test.as_ref()];
-        let parts = parts.map(|part| part.map(|part| hash([&part.ids])));
-        // As saved: the order of a map in memory varies.
-        let vocabulary = serde_json::to_string(&self.vocabulary).expect("it serialises to JSON");
-        sha256_hex(format!("{vocabulary}\n{parts:?}").as_bytes())
-    }
-
-    /// A hash of all tokens, whatever of them is held out to validate or not used.
-    pub fn source_fingerprint(&self) -> String {
-        let held_out =
-            [&self.validation, &self.test].map(|part| part.as_ref().map(|part| &part.ids));
-        let parts = [Some(&self.train.ids), self.unused.as_ref()].into_iter().chain(held_out);
-        hash(parts.flatten())
-    }
-
     /// Bytes of all tokens to train on or to measure on.
     pub fn bytes(&self) -> usize {
         let parts = [Some(&self.train), self.validation.as_ref(), self.test.as_ref()];
         parts.into_iter().flatten().map(|part| part.ids.bytes()).sum()
     }
-}
-
-fn hash<'a>(parts: impl IntoIterator<Item = &'a Ids>) -> String {
-    let mut hasher = Hasher::default();
-    parts.into_iter().for_each(|ids| ids.hash(&mut hasher));
-    hasher.finish()
 }
 
 /// A text, and its name in errors and notes.
@@ -85,6 +64,14 @@ pub(super) struct Texts {
     pub(super) text: Text,
     pub(super) validation: Option<Text>,
     pub(super) test: Option<Text>,
+}
+
+impl Texts {
+    fn hash(&self) -> String {
+        let parts = [Some(&self.text), self.validation.as_ref(), self.test.as_ref()];
+        let hashes = parts.map(|part| part.map(|part| sha256_hex(&part.content)));
+        sha256_hex(format!("{hashes:?}").as_bytes())
+    }
 }
 
 impl Text {
@@ -118,7 +105,7 @@ pub(super) fn encode(texts: &Texts, options: &TextOptions) -> Result<Corpus, Tex
         options.fractions.unless_there(texts.validation.is_some(), texts.test.is_some());
     let (front, test) = cut(content, options.tokens, fractions.test);
     let (front, validation) = cut(front, options.tokens, fractions.validation_of_rest());
-    let (kept, unused) = cut(front, options.tokens, 1.0 - fractions.train);
+    let (kept, _) = cut(front, options.tokens, 1.0 - fractions.train);
     let part = |text, part: &str| Part { text, name: format!("the {part} part of {name}") };
     let train = match kept.len() == content.len() {
         true => Part::from(&texts.text),
@@ -165,8 +152,12 @@ pub(super) fn encode(texts: &Texts, options: &TextOptions) -> Result<Corpus, Tex
     let train = encode(train)?;
     let validation = validation.map(&mut encode).transpose()?;
     let test = test.map(encode).transpose()?;
-    let unused = unused.map(|unused| Encoded::of(unused, &vocabulary).ids);
-    Ok(Corpus { train, validation, test, vocabulary, notes, shared: Vec::new(), unused })
+    let source = texts.hash();
+    // As saved: the order of a map in memory varies.
+    let saved = serde_json::to_string(&vocabulary).expect("it serialises to JSON");
+    let fingerprint = sha256_hex(format!("{saved}\n{source}\n{fractions:?}").as_bytes());
+    let shared = Vec::new();
+    Ok(Corpus { train, validation, test, vocabulary, notes, shared, source, fingerprint })
 }
 
 /// The front of a text, and the end that is held out, none for a fraction of 0.
@@ -215,32 +206,6 @@ struct Part<'a> {
     name: String,
 }
 
-/// A text as ids.
-struct Encoded {
-    ids: Ids,
-    unknown_words: usize,
-    /// How often each character occurs that the vocabulary lacks.
-    left_out: BTreeMap<char, usize>,
-}
-
-impl Encoded {
-    fn of(text: &[u8], vocabulary: &Vocabulary) -> Self {
-        let (mut ids, mut unknown_words) = (Ids::of_vocabulary(vocabulary.len()), 0);
-        let mut left_out = BTreeMap::<char, usize>::new();
-        match vocabulary.kind() {
-            TokenKind::Bytes => text.iter().for_each(|&byte| ids.push(byte.into())),
-            _ => vocabulary.each_id(&text_of(text), |id| match id {
-                Ok(id) => {
-                    unknown_words += usize::from(vocabulary.unknown() == Some(id));
-                    ids.push(id);
-                }
-                Err(character) => *left_out.entry(character).or_default() += 1,
-            }),
-        }
-        Self { ids, unknown_words, left_out }
-    }
-}
-
 impl Part<'_> {
     /// The ids of the part. Characters that the vocabulary lacks are left out, since the network has
     /// neither an input nor an output for them.
@@ -250,7 +215,18 @@ impl Part<'_> {
         sequence_length: usize,
         notes: &mut Vec<String>,
     ) -> Result<Tokens, TextError> {
-        let Encoded { ids, unknown_words, left_out } = Encoded::of(self.text, vocabulary);
+        let (mut ids, mut unknown_words) = (Ids::of_vocabulary(vocabulary.len()), 0);
+        let mut left_out = BTreeMap::<char, usize>::new(); // and how often each occurs
+        match vocabulary.kind() {
+            TokenKind::Bytes => self.text.iter().for_each(|&byte| ids.push(byte.into())),
+            _ => vocabulary.each_id(&text_of(self.text), |id| match id {
+                Ok(id) => {
+                    unknown_words += usize::from(vocabulary.unknown() == Some(id));
+                    ids.push(id);
+                }
+                Err(character) => *left_out.entry(character).or_default() += 1,
+            }),
+        }
         let tokens = Tokens { name: self.name, ids };
         let name = &tokens.name;
         notes.push(format!("{name} has {}", counted(tokens.len(), "token")));
@@ -354,8 +330,8 @@ mod tests {
         assert_eq!(half.notes[0], "the training part of x has 3 tokens");
         assert_eq!((&half.validation, &half.test), (&all.validation, &all.test));
         assert_eq!(half.vocabulary, all.vocabulary, "so that losses can be compared");
-        assert_eq!(half.source_fingerprint(), all.source_fingerprint());
-        assert_ne!(half.fingerprint(), all.fingerprint());
+        assert_eq!(half.source, all.source);
+        assert_ne!(half.fingerprint, all.fingerprint);
         let words = |train| {
             let fractions = Fractions { train, ..Fractions::default() };
             let shares = TextOptions { fractions, ..options(TokenKind::Words, 9, 1) };
@@ -396,6 +372,9 @@ mod tests {
         let corpus = encode("abcdabc", &options).unwrap();
         assert_eq!(corpus.vocabulary, known);
         assert_eq!(corpus.train.len(), 6);
+        let learnt = encode("abcdabc", &TextOptions { known: None, ..options.clone() }).unwrap();
+        assert_eq!(corpus.source, learnt.source, "it is the same text");
+        assert_ne!(corpus.fingerprint, learnt.fingerprint);
         let left_out = "x is read without 1 of its characters, which the vocabulary lacks ('d')";
         assert_eq!(corpus.notes, ["x has 6 tokens", left_out]);
     }

@@ -11,10 +11,7 @@ use crate::{Fractions, count::grouped};
 /// What the user should know if half or more of a text to measure on is part of what a network with these
 /// options was trained on. Unreadable text is left to whoever measures.
 pub fn note_on_known_text(given: &Path, options: &TextOptions) -> Option<String> {
-    let read = |path: &Path| {
-        let (text, _) = files::read(path, options.tokens).ok()?;
-        String::from_utf8(text).ok()
-    };
+    let read = |path: &Path| files::read(path, options.tokens).map(|(text, _)| text).ok();
     let trained_on = options.path.as_deref()?;
     let own = read(trained_on)?;
     // The end is held out.
@@ -24,9 +21,9 @@ pub fn note_on_known_text(given: &Path, options: &TextOptions) -> Option<String>
     let files = files::list(given).ok()?;
     let search = |file: &PathBuf| {
         let text = read(file).unwrap_or_default();
-        let begins = Some(text.trim())
+        let begins = Some(text.trim_ascii())
             .filter(|text| !text.is_empty())
-            .and_then(|text| memmem::find(own.as_bytes(), text.as_bytes()));
+            .and_then(|text| memmem::find(&own, text));
         (text.len(), begins.is_some_and(|begins| (begins as f64) < trained))
     };
     let found: Vec<(usize, bool)> = files.par_iter().map(search).collect();
@@ -58,6 +55,7 @@ mod tests {
     use std::fs;
 
     use super::*;
+    use crate::TokenKind;
 
     #[test]
     fn what_is_mostly_known_is_told_and_what_was_held_out_is_not_known() {
@@ -92,6 +90,10 @@ mod tests {
         for other in ["own/b.txt", "other/x.txt", "other", "blank.txt", "missing.txt"] {
             assert_eq!(known(other, 0.1), None, "{other}");
         }
+        fs::write(at("latin"), b"na\xefve, and more").unwrap();
+        let tokens = TokenKind::Bytes;
+        let bytes = TextOptions { tokens, path: Some(at("latin")), ..TextOptions::default() };
+        assert!(note_on_known_text(&at("latin"), &bytes).is_some());
         let fractions = Fractions { test: 0.1, ..Fractions::default() };
         let held_out = TextOptions { path: Some(at("own")), fractions, ..TextOptions::default() };
         assert_eq!(note_on_known_text(&at("own/b.txt"), &held_out), None);

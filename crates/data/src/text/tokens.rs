@@ -2,8 +2,6 @@
 
 use std::ops::Range;
 
-use store::Hasher;
-
 use super::TextError;
 use crate::Vocabulary;
 
@@ -24,20 +22,6 @@ pub(crate) enum Ids {
 }
 
 impl Ids {
-    /// Adds the little-endian bytes of all ids.
-    pub(super) fn hash(&self, hasher: &mut Hasher) {
-        /// So many at a time: a copy of all of a long text would take much memory.
-        const AT_A_TIME: usize = 4096;
-        match self {
-            Self::U16(ids) => ids.chunks(AT_A_TIME).for_each(|ids| {
-                hasher.update(&ids.iter().flat_map(|id| id.to_le_bytes()).collect::<Vec<u8>>());
-            }),
-            Self::U32(ids) => ids.chunks(AT_A_TIME).for_each(|ids| {
-                hasher.update(&ids.iter().flat_map(|id| id.to_le_bytes()).collect::<Vec<u8>>());
-            }),
-        }
-    }
-
     pub(super) fn bytes(&self) -> usize {
         match self {
             Self::U16(ids) => size_of_val(ids.as_slice()),

@@ -64,7 +64,7 @@ pub(super) fn run(arguments: &GenerateArguments, output: &Output) -> Result<(), 
     let mut generator = model.generate(&arguments.prompt, sampling)?;
     let length = usize::try_from(arguments.length).unwrap_or(usize::MAX);
     if output.json {
-        let text = generator.write(length);
+        let text = generator.write(length)?;
         let generated = Generated { prompt: &arguments.prompt, text };
         return output.result(&generated, |_| String::new());
     }
@@ -73,7 +73,7 @@ pub(super) fn run(arguments: &GenerateArguments, output: &Output) -> Result<(), 
     let show = |text: &str| if is_terminal { print(&printable(text)) } else { print(text) };
     show(&arguments.prompt)?;
     for piece in generator.by_ref().take(length) {
-        show(&piece)?;
+        show(&piece?)?;
     }
     show(&generator.finish())?;
     print("\n")

@@ -65,6 +65,9 @@ pub(super) fn best(rows: &[Row]) -> Result<Option<(Best, Option<String>)>, &'sta
     if pairs(rows).any(|(row, other)| row.has_other_data(other)) {
         return Err("the data changed from run to run");
     }
+    if pairs(rows).any(|(row, other)| row.has_other_vocabulary(other)) {
+        return Err("they read the text with other vocabularies");
+    }
     if metric.ends_with("_loss") && differ_in(OF_LOSSES, rows) {
         return Err("their losses are of other target scales");
     }

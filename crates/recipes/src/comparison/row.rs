@@ -106,18 +106,25 @@ impl Row {
     /// Whether a run here had other samples than one there, though both name the same: those that the
     /// path led to have changed.
     pub(super) fn has_other_data(&self, other: &Self) -> bool {
-        let source = self.settings.get("data.source").and_then(Value::as_str);
-        let is_text = source == Some("text");
-        // Of a text nothing else decides, but the vocabulary of the run that it began with.
-        let asked_for_same = match is_text {
-            true => fraction(&self.settings) == fraction(&other.settings),
-            false => self.asked_for() == other.asked_for(),
-        };
+        let is_text = self.is_of_text();
+        let asked_for_same = !is_text && self.asked_for() == other.asked_for();
         let had_other = asked_for_same && self.has_same_samples(other) == Some(false);
         // That of a text or a table is of its files, whatever was asked for of them.
         let asked_for_same_files = asked_for_same || is_text || is_table(&self.settings);
         let from_other = self.pairs(other).any(|(here, there)| differ(&here.source, &there.source));
         self.learnt_the_same(other) && (had_other || (asked_for_same_files && from_other))
+    }
+
+    /// Whether rows on the same text read it with other vocabularies: the hash of its parts is also that of
+    /// the vocabulary, which is another run's where a run begins with the weights of one.
+    pub(super) fn has_other_vocabulary(&self, other: &Self) -> bool {
+        self.is_of_text()
+            && fraction(&self.settings) == fraction(&other.settings)
+            && self.has_same_samples(other) == Some(false)
+    }
+
+    fn is_of_text(&self) -> bool {
+        self.settings.get("data.source").is_some_and(|source| source == "text")
     }
 
     /// The settings on which the hash of the samples depends.

@@ -123,16 +123,14 @@ fn to_measure(
         evaluated.check_same_data(&fingerprint)?;
         return images.ok_or_else(|| evaluated.nothing_held_out());
     };
+    let source = config.data.source;
     let own = config.data.path.replace(path.to_owned()).filter(|_| !evaluated.is_own);
     config.data.cache = None; // of the run's own images
-    if config.data.source == ImageOrigin::Synthetic {
-        config.data.source = ImageOrigin::ImageFolder;
-    }
-    let mut given = read_given(&config.data, seed, progress)?;
+    let mut given = read_given(&mut config.data, seed, progress)?;
     let of_run = |train: ImagesInMemory| {
         note_on_known_pixels(&*fit(Arc::new(train), &config.data), &*given.samples)
     };
-    let known = own.and_then(|own| match config.data.source {
+    let known = own.and_then(|own| match source {
         ImageOrigin::Synthetic => None,
         ImageOrigin::ImageFolder => note_on_known_images(&own, path),
         ImageOrigin::Idx => of_run(read_idx(&own).ok()?.train),
@@ -142,20 +140,37 @@ fn to_measure(
     Ok(given)
 }
 
-/// The given images to measure on: the source's test split, else its validation split, else all it has.
+/// The given images to measure on, of files as the run's own, or a folder of pictures: the test split, else
+/// the validation split, else all there is.
 fn read_given(
+    data: &mut ImageData,
+    seed: u64,
+    progress: &mut WorkProgress<'_>,
+) -> Result<Measured<Source>, Failure> {
+    let of_files = match data.source {
+        ImageOrigin::Synthetic | ImageOrigin::ImageFolder => None,
+        ImageOrigin::Idx | ImageOrigin::Cifar10 => Some(read_given_files(data, seed, progress)),
+    };
+    if let Some(Ok(given)) = of_files {
+        return Ok(given);
+    }
+    data.source = ImageOrigin::ImageFolder;
+    let on_bad_image = OnBadImage::Skip; // as `predict` does
+    let options = ImageFolderOptions { on_bad_image, ..data.folder_options() };
+    let MeasuredImages { images, split: given_split, mut notes } =
+        open_measured_images(&options).map_err(|error| match of_files {
+            Some(Err(of_files)) => of_files,
+            _ => error.into(),
+        })?;
+    let samples = read_folder(images, data, &mut notes, progress)?;
+    Ok(Measured { split: GIVEN, given_split, samples, notes })
+}
+
+fn read_given_files(
     data: &ImageData,
     seed: u64,
     progress: &mut WorkProgress<'_>,
 ) -> Result<Measured<Source>, Failure> {
-    if data.source == ImageOrigin::ImageFolder {
-        let on_bad_image = OnBadImage::Skip; // as `predict` does
-        let options = ImageFolderOptions { on_bad_image, ..data.folder_options() };
-        let MeasuredImages { images, split: given_split, mut notes } =
-            open_measured_images(&options)?;
-        let samples = read_folder(images, data, &mut notes, progress)?;
-        return Ok(Measured { split: GIVEN, given_split, samples, notes });
-    }
     // Those to train on need not be there.
     let path = data.path.clone().unwrap_or_default();
     let test = match data.source {

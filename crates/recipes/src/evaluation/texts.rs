@@ -48,7 +48,7 @@ pub(super) fn examine(
             let mut options = config.data.options();
             options.known = (!config.model.weights.are_drawn()).then(|| vocabulary.clone());
             let corpus = read_text(&options).map_err(|error| evaluated.or_elsewhere(error))?;
-            evaluated.check_same_data(&corpus.fingerprint())?;
+            evaluated.check_same_data(&corpus.fingerprint)?;
             notes.extend(corpus.shared.iter().map(Shared::note));
             let test = corpus.test.map(|tokens| ("test", tokens));
             test.or(corpus.validation.map(|tokens| ("validation", tokens)))

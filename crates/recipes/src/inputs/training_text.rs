@@ -45,9 +45,8 @@ impl<B: AutodiffBackend> TrainingText<B> {
     ) -> Result<Self, Failure> {
         let (corpus, weights) = config.read(begun.kept_weights()?)?;
         begun.keep_apart(&corpus.shared)?;
-        let source = Some(corpus.source_fingerprint());
-        let hashes = DataHashes { samples: corpus.fingerprint(), source };
-        let Corpus { vocabulary, notes, .. } = corpus;
+        let Corpus { vocabulary, notes, source, fingerprint, .. } = corpus;
+        let hashes = DataHashes { samples: fingerprint, source: Some(source) };
         Ok(Self {
             prompt: beginning(corpus.validation.as_ref().unwrap_or(&corpus.train), &vocabulary),
             train: train(corpus.train)?,

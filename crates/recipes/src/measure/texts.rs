@@ -63,7 +63,7 @@ pub(crate) fn beginning(tokens: &Tokens, vocabulary: &Vocabulary) -> String {
     vocabulary.decode(&ids)
 }
 
-/// What a network writes after a prompt; nothing where it cannot read the prompt.
+/// What a network writes after a prompt; nothing where it cannot read the prompt or has no finite outputs.
 pub(crate) fn written<B: Backend>(
     network: &TextLstm<B>,
     vocabulary: &Vocabulary,
@@ -71,7 +71,7 @@ pub(crate) fn written<B: Backend>(
     device: &B::Device,
 ) -> String {
     let generator = Generator::new(network, vocabulary, prompt, Sampling::default(), device);
-    generator.map_or_else(|_| String::new(), |generator| generator.write(WRITTEN))
+    generator.and_then(|generator| generator.write(WRITTEN)).unwrap_or_default()
 }
 
 /// Tokens of a stream that are read at a time: the state is carried, so that the number decides nothing but

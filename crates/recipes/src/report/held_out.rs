@@ -75,7 +75,7 @@ impl HeldOut {
         let write = |prompt: &String| {
             // For a prompt that the model cannot read there is nothing to show.
             let generator = model.generate(prompt, Sampling::default()).ok()?;
-            Some(Written { prompt: prompt.clone(), text: generator.write(WRITTEN) })
+            Some(Written { prompt: prompt.clone(), text: generator.write(WRITTEN).ok()? })
         };
         Ok(Self {
             model: hash,

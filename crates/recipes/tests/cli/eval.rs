@@ -249,6 +249,16 @@ fn images_that_were_trained_on_are_not_measured_in_silence() {
     let measured = folder.run("eval run --data other").succeeded().stdout;
     let told = "60 of 60 images are the same as images of the run";
     assert!(measured.contains(told), "{measured}");
+
+    for class in ["0", "1"] {
+        let place = format!("pictures/{class}");
+        fs::create_dir_all(folder.path(&place)).unwrap();
+        folder.write(&format!("{place}/a.bmp"), bmp(24, [90; 3]));
+    }
+    let report = folder.run("eval run --data pictures --json").succeeded().json();
+    assert_eq!(report["samples"], 2, "{report}");
+    fs::create_dir(folder.path("empty")).unwrap();
+    folder.run("eval run --data empty").refused(3, "`train-images-idx3-ubyte`");
 }
 
 /// As spreadsheets write it, in training and in what comes later.

@@ -235,6 +235,11 @@ fn a_text_generator_goes_on_with_the_vocabulary_of_its_weights() {
     check_equal(&model(&folder, "first"), &model(&folder, "second"), |_| true);
     // It is measured on what it held out, with the same vocabulary.
     folder.run("eval second").succeeded();
+    let own = "train second/config.toml --set model.weights=none --run-dir own";
+    folder.run(own).succeeded();
+    let compared = folder.run("compare second own").succeeded().stdout;
+    let reason = "no run is named the best: they read the text with other vocabularies";
+    assert!(compared.contains(reason), "{compared}");
 
     let words = "lstm --set model.weights=first";
     let kind = "are for \"characters\", and `data.tokens` is \"words\"\n";
