@@ -9,7 +9,7 @@ use crate::{
     Backend,
     functional::product,
     overrides::note_composed,
-    primitive::{primitive, relu, relu_backward, tensor, transposed},
+    primitive::{primitive, relu, relu_backward, tensor},
     tape,
 };
 
@@ -70,7 +70,7 @@ pub(crate) fn of_sums<B: Backend>(
     LinearGradients {
         input: saved
             .weight
-            .map(|weight| primitive(product(gradient.clone(), transposed::<B>(weight)))),
+            .map(|weight| primitive(product(gradient.clone(), tensor::<B, 2>(weight).transpose()))),
         weight: saved
             .input
             .map(|input| primitive(product(tensor::<B, 2>(input).transpose(), gradient.clone()))),

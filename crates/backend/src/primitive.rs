@@ -40,16 +40,6 @@ pub(crate) fn relu_backward<B: Backend, const D: usize>(
     gradient.mask_fill(output.lower_equal_elem(0.0), 0.0)
 }
 
-/// The transposed matrix as a copy, for the right side of a product.
-///
-/// CubeCL 0.10 multiplies by a view wrongly at some sizes: `[16, 1000]` by the view of `[32, 1000]`
-/// is 8 % off, `[64, 520]` by that of `[64, 520]` 11 % (Mesa's llvmpipe).
-pub(crate) fn transposed<B: Backend>(matrix: FloatTensor<B>) -> Tensor<B, 2> {
-    let matrix = tensor::<B, 2>(matrix);
-    let [rows, columns] = matrix.dims();
-    matrix.transpose().reshape([rows * columns]).reshape([columns, rows])
-}
-
 /// The sum of each channel, `[channels]`.
 ///
 /// - `maps`: `[batch, channels, height, width]`

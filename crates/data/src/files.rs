@@ -223,16 +223,24 @@ impl BinaryFile {
     }
 
     fn unreadable(&self, reason: io::Error) -> DataError {
-        let (path, unpacked) = (self.path.clone(), self.position);
-        match reason.kind() {
-            io::ErrorKind::UnexpectedEof if self.packed => {
-                FileError::GzipTruncated { path, unpacked }.into()
-            }
-            io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData if self.packed => {
-                FileError::GzipDamaged { path, unpacked, reason }.into()
-            }
-            _ => DataError::io(&path, reason),
+        let packed = self.packed.then_some(self.position);
+        unreadable(&self.path, packed, reason)
+    }
+}
+
+/// The error of reading a file.
+///
+/// - `packed`: of a gzip file, the bytes that were unpacked before
+pub(crate) fn unreadable(path: &Path, packed: Option<u64>, reason: io::Error) -> DataError {
+    let file = path.to_owned();
+    match (packed, reason.kind()) {
+        (Some(unpacked), io::ErrorKind::UnexpectedEof) => {
+            FileError::GzipTruncated { path: file, unpacked }.into()
         }
+        (Some(unpacked), io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData) => {
+            FileError::GzipDamaged { path: file, unpacked, reason }.into()
+        }
+        _ => DataError::io(path, reason),
     }
 }
 

@@ -18,7 +18,7 @@ use crate::{
     functional::product,
     overrides::note_composed,
     precision::result,
-    primitive::{primitive, tensor, transposed},
+    primitive::{primitive, tensor},
 };
 
 /// A sequence and the layer that reads it.
@@ -113,7 +113,8 @@ pub(crate) fn composed<B: Backend>(layer: Lstm<B>) -> (LstmOutput<B>, Vec<FloatT
     let input = tensor::<B, 3>(layer.input);
     let [batch, time, inputs] = input.dims();
     let dtype = input.dtype();
-    let recurrent = transposed::<B>(layer.hidden_weight);
+    let [input_weight, recurrent] =
+        [layer.input_weight, layer.hidden_weight].map(|weight| tensor::<B, 2>(weight).transpose());
     let [width, _] = recurrent.dims();
     let zeros = || primitive(Tensor::<B, 2>::zeros([batch, width], (&input.device(), dtype)));
     let (first_cell, first_hidden) = match layer.state {
@@ -122,7 +123,7 @@ pub(crate) fn composed<B: Backend>(layer: Lstm<B>) -> (LstmOutput<B>, Vec<FloatT
     };
     let (first_cell, first_hidden) = (result::<B, 2>(first_cell), tensor::<B, 2>(first_hidden));
     let rows = input.clone().reshape([batch * time, inputs]);
-    let from_input = product(rows, transposed::<B>(layer.input_weight));
+    let from_input = product(rows, input_weight);
     let from_input = result::<B, 2>(primitive(from_input))
         .add(result::<B, 1>(layer.bias).unsqueeze())
         .reshape([batch, time, 4 * width]);

@@ -85,11 +85,14 @@ fn convolution_in_either_arithmetic() {
         ([2, 16, 8, 8], [64, 16, 4, 4], with(1, 3, true)),
         // The kernels of a shortcut and of a first layer.
         ([3, 8, 8, 8], [16, 8, 1, 1], with(2, 0, false)),
+        // Padding that whole windows lie in, with gaps between them and without, as tensor cores take them.
+        ([2, 5, 6, 9], [4, 5, 1, 2], with(2, 3, true)),
+        ([2, 8, 5, 6], [8, 8, 2, 2], square(3)),
         ([1, 3, 16, 15], [8, 3, 7, 7], with(2, 3, true)),
     ];
     if NAME == "cuda" {
         // So many channels that Winograd's algorithm is tried.
-        cases.push(([1, 64, 8, 9], [64, 64, 3, 3], square(1)));
+        cases.push(([1, 128, 6, 5], [128, 128, 3, 3], square(1)));
     }
     in_either_arithmetic(|arithmetic, relative| {
         for (input, weight, (options, rectified)) in &cases {
@@ -117,7 +120,7 @@ fn convolution_by_winograds_algorithm() {
         ([1, 2, 3, 3], [1, 2, 3, 3], [0, 0], 0),
     ];
     if NAME == "cuda" {
-        cases.push(([2, 64, 6, 7], [66, 64, 3, 3], [1, 1], usize::MAX));
+        cases.push(([2, 128, 4, 5], [130, 128, 3, 3], [1, 1], usize::MAX));
     }
     for (input, weight, padding, room) in cases {
         let options = Conv2dOptions { padding, ..Default::default() };
@@ -205,10 +208,10 @@ fn convolved_in<B: Backend>(
     rounded: DType,
     input: [usize; 4],
     weight: [usize; 4],
+    options: Conv2dOptions,
 ) -> [FloatTensor<B>; 4] {
     let cast =
         |values: FloatTensor<B>| B::float_cast(B::float_cast(values, rounded.into()), dtype.into());
-    let options = Conv2dOptions::default();
     let bias = cast(primitive(normal::<B, 1>([weight[0]], 3)));
     let input = cast(primitive(normal::<B, 4>(input, 1)));
     let weight = B::laid_out(cast(primitive(normal::<B, 4>(weight, 2))));
@@ -228,22 +231,26 @@ fn convolved_in<B: Backend>(
 #[test]
 fn convolution_in_fewer_bits() {
     // The places of the first weight's gradient are summed in parts, those of the second at once. The
-    // third has as many outputs as tensor cores compute at once. Of the last Burn would make a product of
-    // matrices.
+    // third has as many outputs as tensor cores compute at once, and the next, a layer of ResNet-20, moves by
+    // two places. Of the last Burn would make a product of matrices.
+    let options = Conv2dOptions::default();
+    let by_two = Conv2dOptions { stride: [2, 2], padding: [1, 1] };
     let cases = [
-        ([3, 3, 31, 29], [5, 3, 3, 3]),
-        ([2, 8, 6, 6], [33, 8, 3, 3]),
-        ([2, 8, 6, 6], [32, 8, 3, 3]),
-        ([2, 32, 16, 16], [40, 32, 1, 1]),
+        ([3, 3, 31, 29], [5, 3, 3, 3], options),
+        ([2, 8, 6, 6], [33, 8, 3, 3], options),
+        ([2, 8, 6, 6], [32, 8, 3, 3], options),
+        ([2, 16, 9, 8], [32, 16, 3, 3], by_two),
+        ([2, 32, 16, 16], [40, 32, 1, 1], options),
     ];
     for dtype in [DType::F16, DType::BF16] {
         if !Selected::supports_dtype(&device(), dtype) {
             skip(dtype.name());
             continue;
         }
-        for (input, weight) in cases {
-            let ours = by_kernels(|| convolved_in::<Selected>(dtype, dtype, input, weight));
-            let reference = convolved_in::<Flex>(DType::F32, dtype, input, weight);
+        for (input, weight, options) in cases {
+            let ours =
+                by_kernels(|| convolved_in::<Selected>(dtype, dtype, input, weight, options));
+            let reference = convolved_in::<Flex>(DType::F32, dtype, input, weight, options);
             let names = ["output", "input", "weight", "pooled"];
             for (name, (ours, reference)) in names.into_iter().zip(ours.into_iter().zip(reference))
             {

@@ -1,9 +1,11 @@
 //! The bytes of a CSV file, from whose first row its delimiter is found.
 
 use std::{
-    io::{BufReader, Cursor, Read},
+    io::{self, BufRead, BufReader, Cursor, Read},
     path::Path,
 };
+
+use flate2::bufread::MultiGzDecoder;
 
 use super::{
     CsvError,
@@ -12,16 +14,19 @@ use super::{
 };
 use crate::{
     DataError,
+    files::{GZIP_MAGIC, unreadable},
     formats::{self, Format, UTF8_MARK, is_utf16},
 };
 
 /// How much of a file is searched for its delimiter, in bytes.
 const FIRST_ROW: u64 = 1 << 16;
 
-/// The bytes of a file without a byte order mark, and with a line break after the last row even
-/// where the file has none.
+/// The bytes of a file, unpacked if it is a gzip file, without a byte order mark, and with a line break
+/// after the last row even where the file has none.
 pub(super) struct Input<'a> {
     bytes: Box<dyn Read + 'a>,
+    /// The bytes that were read, of a gzip file.
+    unpacked: Option<u64>,
     pub(super) quotes: Quotes,
     /// Whether the end was reached.
     pub(super) ended: bool,
@@ -31,10 +36,15 @@ impl<'a> Input<'a> {
     /// The input and its delimiter. Input that is not lines of text is refused here, before the
     /// search for the end of a row, which may never come.
     pub(super) fn new(input: impl Read + 'a, path: &Path) -> Result<(Self, u8), DataError> {
-        let error = |reason| DataError::io(path, reason);
-        let mut input = BufReader::new(input);
-        let mut start = Vec::new();
-        input.by_ref().take(formats::START).read_to_end(&mut start).map_err(error)?;
+        let mut input: Box<dyn BufRead + 'a> = Box::new(BufReader::new(input));
+        let mut start = start_of(&mut input).map_err(|reason| DataError::io(path, reason))?;
+        let unpacked = start.starts_with(&GZIP_MAGIC).then_some(0);
+        let error = |reason| unreadable(path, unpacked, reason);
+        if unpacked.is_some() {
+            let packed = Cursor::new(start).chain(input);
+            input = Box::new(BufReader::new(MultiGzDecoder::new(packed)));
+            start = start_of(&mut input).map_err(error)?;
+        }
         if let Some(Format { name: format, to_csv: conversion, .. }) = formats::of(&start) {
             return Err(CsvError::NotCsv { path: path.to_owned(), format, conversion }.into());
         }
@@ -67,13 +77,29 @@ impl<'a> Input<'a> {
         }
         let bytes = Box::new(Cursor::new(beginning).chain(input).chain(&b"\n"[..]));
         let delimiter = named.unwrap_or_else(|| first.delimiter());
-        Ok((Self { bytes, quotes: Quotes::new(delimiter), ended: false }, delimiter))
+        Ok((Self { bytes, unpacked, quotes: Quotes::new(delimiter), ended: false }, delimiter))
+    }
+
+    /// The error of reading the file at `path`.
+    pub(super) fn error(&self, path: &Path, reason: csv::Error) -> DataError {
+        match reason.into_kind() {
+            csv::ErrorKind::Io(reason) => unreadable(path, self.unpacked, reason),
+            other => DataError::io(path, io::Error::other(format!("{other:?}"))),
+        }
     }
 }
 
+/// As much of the input as shows its format.
+fn start_of(input: &mut impl Read) -> io::Result<Vec<u8>> {
+    let mut start = Vec::new();
+    input.take(formats::START).read_to_end(&mut start)?;
+    Ok(start)
+}
+
 impl Read for Input<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.bytes.read(buffer)?;
+        self.unpacked = self.unpacked.map(|before| before + read as u64);
         self.ended |= read == 0 && !buffer.is_empty();
         self.quotes.follow(&buffer[..read]);
         Ok(read)

@@ -1,4 +1,4 @@
-//! The CSV source: a file of rows becomes splits of encoded samples.
+//! The CSV source: a file of rows, packed by gzip or not, becomes splits of encoded samples.
 //!
 //! The training file is read twice, a row at a time, so that of its text only the columns of texts are in
 //! memory: the first pass (`schema`) decides what each column holds, the second (`records`) keeps numbers,
@@ -48,10 +48,13 @@ pub use self::{
     options::{ColumnOverride, CsvOptions, OnMissingTarget, TargetColumn},
 };
 
-/// Whether a file is named like a table.
+/// Whether a file is named like a table, packed or not.
 pub fn is_csv(path: &Path) -> bool {
-    let is = |ending: &&str| path.extension().is_some_and(|of| of.eq_ignore_ascii_case(ending));
-    ["csv", "tsv"].iter().any(is)
+    let is = |path: &Path, ending: &str| {
+        path.extension().is_some_and(|of| of.eq_ignore_ascii_case(ending))
+    };
+    let name = if is(path, "gz") { path.with_extension("") } else { path.to_owned() };
+    ["csv", "tsv"].iter().any(|ending| is(&name, ending))
 }
 
 /// Reads the training file and those named beside it, and encodes their rows.

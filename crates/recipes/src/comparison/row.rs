@@ -111,7 +111,11 @@ impl Row {
         let had_other = asked_for_same && self.has_same_samples(other) == Some(false);
         // That of a text or a table is of its files, whatever was asked for of them.
         let asked_for_same_files = asked_for_same || is_text || is_table(&self.settings);
-        let from_other = self.pairs(other).any(|(here, there)| differ(&here.source, &there.source));
+        // A packed file has another hash, but the same samples.
+        let are_others = |(here, there): (&Samples, &Samples)| {
+            differ(&here.source, &there.source) && (here.hash.is_none() || here.hash != there.hash)
+        };
+        let from_other = self.pairs(other).any(are_others);
         self.learnt_the_same(other) && (had_other || (asked_for_same_files && from_other))
     }
 

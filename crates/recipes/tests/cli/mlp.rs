@@ -1,6 +1,11 @@
 //! The recipe `mlp` as a user runs it, on the tutorial's data and on tables.
 
-use std::process::{Child, Stdio};
+use std::{
+    io::Write,
+    process::{Child, Stdio},
+};
+
+use flate2::{Compression, write::GzEncoder};
 
 use crate::folder::{Folder, shared_data};
 
@@ -160,6 +165,36 @@ fn rows_are_predicted_as_they_were_trained() {
         assert!(ran.stderr.contains(error), "{}", ran.stderr);
     }
     assert!(!ran.stderr.contains("data.columns"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_packed_table_is_read_as_the_plain_one() {
+    let folder = Folder::new();
+    let rows: String = (0..100).map(|row| format!("{row},{}\n", ["a", "b"][row % 2])).collect();
+    let table = format!("x,kind\n{rows}");
+    folder.write("plain.csv", &table);
+    let mut packed = GzEncoder::new(Vec::new(), Compression::default());
+    packed.write_all(table.as_bytes()).unwrap();
+    let packed = packed.finish().unwrap();
+    folder.write("cut.csv.gz", &packed[..packed.len() - 9]);
+    folder.write("packed.csv.gz", packed);
+    let train = |table: &str, run: &str| {
+        folder.run(&format!(
+            "train mlp --set data.source=csv --set data.path={table} --set data.target=kind --max-steps 3 \
+             --run-dir {run}"
+        ))
+    };
+    train("plain.csv", "plain").succeeded();
+    train("packed.csv.gz", "packed").succeeded();
+    let compared = folder.run("compare plain packed").succeeded().stdout;
+    assert!(compared.contains("plain, packed (equal)"), "{compared}");
+    let predicted = |table: &str| {
+        let printed = folder.run(&format!("predict plain {table}")).succeeded().stdout;
+        printed.replace(table, "table")
+    };
+    assert_eq!(predicted("packed.csv.gz"), predicted("plain.csv"));
+    train("cut.csv.gz", "cut").refused(3, "`cut.csv.gz` ends within its gzip data");
+    folder.run("train packed.csv.gz").refused(2, "recipes train mlp --set data.source=csv");
 }
 
 #[test]

@@ -2,10 +2,10 @@
 //! has a kernel of its own; exact arithmetic takes Burn's direct kernels.
 //!
 //! Those for tensor cores round f32 to TF32 on CUDA, which exact arithmetic
-//! ([`Arithmetic::Exact`](crate::Arithmetic::Exact)) does not allow. For 16-bit numbers only those that
-//! sum in f32 are used.
+//! ([`Arithmetic::Exact`](crate::Arithmetic::Exact)) does not allow. Of 16-bit numbers they sum in f32. Burn's
+//! others add up in the type of the operands, where a sum of a few hundred terms has lost its last digits
+//! (bf16 has two), so that operands are widened for them.
 
-mod sixteen_bits;
 mod tensor_cores;
 mod weight_gradient;
 pub mod winograd;
@@ -16,16 +16,21 @@ use burn::tensor::{
 };
 use burn_cubecl::{
     CubeRuntime,
-    kernel::conv::{
-        ConvStrategy, ConvTranspose2dStrategy, conv_data_backward, conv_forward, conv_transpose2d,
+    kernel::{
+        cast,
+        conv::{
+            ConvStrategy, ConvTranspose2dStrategy, conv_data_backward, conv_forward,
+            conv_transpose2d,
+        },
     },
+    ops::{permute_nchw_to_nhwc, permute_nhwc_to_nchw},
     tensor::CubeTensor,
 };
 
 pub use self::tensor_cores::by_accelerator;
 use super::{
     layout::places,
-    product::{self, is_exact},
+    product::{self, has_tensor_cores, is_exact},
 };
 use crate::{
     Backend, Conv2dGradients, Conv2dParents, Conv2dSaved, conv2d::burn_options,
@@ -46,17 +51,27 @@ where
     R: CubeRuntime,
     B: Backend<FloatTensorPrimitive = CubeTensor<R>>,
 {
-    if has_16_bits(&input) {
-        return sixteen_bits::forward::<R, B>(input, weight, bias, options);
-    }
-    if !is_exact(&input) && tensor_cores::takes(&input) {
+    if !is_exact(&input) && has_tensor_cores(&input) {
         return tensor_cores::forward(input, weight, bias, options);
     }
-    let options = burn_options(options);
     if is_exact(&input) || !burn_is_right(&input, &weight) {
-        return conv_forward(input, weight, bias, options, ConvStrategy::Direct).expect(RUNS);
+        return forward_directly(input, weight, bias, options);
     }
-    B::conv2d(input, weight, bias, options)
+    let bias = bias.map(widened);
+    in_f32([input, weight], |[input, weight]| B::conv2d(input, weight, bias, burn_options(options)))
+}
+
+/// As [`forward`], with no operand rounded.
+fn forward_directly<R: CubeRuntime>(
+    input: CubeTensor<R>,
+    weight: CubeTensor<R>,
+    bias: Option<CubeTensor<R>>,
+    options: &Conv2dOptions,
+) -> CubeTensor<R> {
+    let (bias, options) = (bias.map(widened), burn_options(options));
+    in_f32([input, weight], |[input, weight]| {
+        conv_forward(input, weight, bias, options, ConvStrategy::Direct).expect(RUNS)
+    })
 }
 
 /// Whether Burn's kernels are right, also where it makes a product of matrices of it.
@@ -103,32 +118,31 @@ where
 {
     let of_weight = weight.shape().dims();
     if leaves_gaps(of_weight, options) {
-        return input_gradient_with_gaps::<R, B>(gradient, weight, size, options);
+        return input_gradient_by_forward::<R, B>(gradient, weight, size, options);
     }
     if is_exact(&gradient) {
         return input_gradient(gradient, weight, size, options);
     }
-    let on_tensor_cores = tensor_cores::takes(&gradient);
+    let on_tensor_cores = has_tensor_cores(&gradient);
     let beyond = reads_beyond(of_weight);
     let goes_forward = match options.stride {
         // Those that are tried on tensor cores multiply one stage after another.
         [1, 1] => beyond && !on_tensor_cores || padding_is_missed(of_weight, options),
         _ => on_tensor_cores,
     };
-    if goes_forward && can_go_forward(of_weight, options) {
+    if goes_forward {
         return input_gradient_by_forward::<R, B>(gradient, weight, size, options);
     }
-    if on_tensor_cores && options.stride == [1, 1] {
+    if on_tensor_cores {
         return tensor_cores::input_gradient(gradient, weight, size, options);
     }
     if beyond {
         return input_gradient(gradient, weight, size, options);
     }
-    if has_16_bits(&gradient) {
-        return sixteen_bits::input_gradient::<R, B>(gradient, weight, size, options);
-    }
-    let (size, options) = (Shape::from(size), burn_options(options));
-    conv_data_backward(gradient, weight, size, options, ConvStrategy::Autotune).expect(RUNS)
+    in_f32([gradient, weight], |[gradient, weight]| {
+        let (size, options) = (Shape::from(size), burn_options(options));
+        conv_data_backward(gradient, weight, size, options, ConvStrategy::Autotune).expect(RUNS)
+    })
 }
 
 /// The sum of each channel, `[channels]`.
@@ -138,8 +152,22 @@ fn channel_sums<B: Backend>(maps: FloatTensor<B>) -> FloatTensor<B> {
     B::column_sums(B::float_reshape(places::<B>(maps), rows.into()))
 }
 
-fn has_16_bits<R: CubeRuntime>(values: &CubeTensor<R>) -> bool {
-    matches!(values.dtype(), DType::BF16 | DType::F16)
+/// Does `work` on f32, and rounds its result to the type of the operands.
+fn in_f32<R: CubeRuntime>(
+    operands: [CubeTensor<R>; 2],
+    work: impl FnOnce([CubeTensor<R>; 2]) -> CubeTensor<R>,
+) -> CubeTensor<R> {
+    let dtype = operands[0].dtype;
+    cast_maps(work(operands.map(|maps| cast_maps(maps, DType::F32))), dtype)
+}
+
+/// Casts maps or a weight, and leaves their channels last in memory.
+fn cast_maps<R: CubeRuntime>(maps: CubeTensor<R>, dtype: DType) -> CubeTensor<R> {
+    permute_nhwc_to_nchw(cast(permute_nchw_to_nhwc(maps), dtype))
+}
+
+fn widened<R: CubeRuntime>(bias: CubeTensor<R>) -> CubeTensor<R> {
+    cast(bias, DType::F32)
 }
 
 /// The gradient of an input of the shape `size`, with no operand rounded.
@@ -155,59 +183,20 @@ fn input_gradient<R: CubeRuntime>(
     let (kernel, returned) = ([rows, columns], [height, width]);
     // Rows and columns at the end that no window reached.
     let left = std::array::from_fn(|axis| {
-        let reached = reach(returned[axis], stride[axis], kernel[axis]);
+        let reached = (returned[axis] - 1) * stride[axis] + kernel[axis];
         size[2 + axis] + 2 * padding[axis] - reached
     });
     let options = ConvTransposeOptions::new(stride, padding, left, [1, 1], 1);
-    sixteen_bits::in_f32([gradient, weight], |[gradient, weight]| {
+    in_f32([gradient, weight], |[gradient, weight]| {
         conv_transpose2d(gradient, weight, None, options, ConvTranspose2dStrategy::Direct)
             .expect(RUNS)
     })
 }
 
-/// Rows or columns from the begin of the first window to the end of the last.
-///
-/// - `count`: of the kernel
-fn reach(windows: usize, step: usize, count: usize) -> usize {
-    (windows - 1) * step + count
-}
-
-/// Whether there are rows or columns between the windows of a kernel of the shape `size`.
+/// Whether there are rows or columns between the windows of a kernel of the shape `size`, in which Burn's
+/// direct transposed convolution loses its place.
 fn leaves_gaps([_, _, rows, columns]: [usize; 4], options: &Conv2dOptions) -> bool {
     rows < options.stride[0] || columns < options.stride[1]
-}
-
-/// As [`input_gradient`], of a kernel that leaves gaps between its windows. In those Burn's direct
-/// transposed convolution loses its place, so the kernel is widened with zeros until there are none.
-fn input_gradient_with_gaps<R, B>(
-    gradient: CubeTensor<R>,
-    weight: CubeTensor<R>,
-    size: [usize; 4],
-    options: &Conv2dOptions,
-) -> CubeTensor<R>
-where
-    R: CubeRuntime,
-    B: Backend<FloatTensorPrimitive = CubeTensor<R>>,
-{
-    let Conv2dOptions { stride, padding } = *options;
-    let of_weight: [usize; 4] = weight.shape().dims();
-    let [_, _, height, width] = gradient.shape().dims();
-    let (mut wide, mut reached) = (of_weight, size);
-    for (axis, returned) in [height, width].into_iter().enumerate() {
-        let count = stride[axis].max(of_weight[2 + axis]);
-        let end = reach(returned, stride[axis], count);
-        wide[2 + axis] = count;
-        reached[2 + axis] = end.saturating_sub(2 * padding[axis]).max(size[2 + axis]);
-    }
-    let all = |shape: [usize; 4]| shape.map(|count| Slice::from(0..count));
-    let zeros = B::float_zeros(wide.into(), &B::float_device(&weight), weight.dtype().into());
-    let weight = B::float_slice_assign(zeros, &all(of_weight), weight);
-    B::float_slice(input_gradient(gradient, weight, reached, options), &all(size))
-}
-
-/// Whether the gradient of the input is a convolution of the outputs' gradient.
-fn can_go_forward([_, _, rows, columns]: [usize; 4], options: &Conv2dOptions) -> bool {
-    options.padding[0] < rows && options.padding[1] < columns
 }
 
 /// Whether Burn's tensor-core kernels for the gradient of the input read places that are not there: they
@@ -225,7 +214,7 @@ fn reads_beyond([outputs, ..]: [usize; 4]) -> bool {
 
 /// The gradient of an input of the shape `size`: the convolution of the outputs' gradient, with zeros
 /// where the kernel skipped places, with the kernel rotated by 180 degrees, padded so that every window
-/// over the border counts.
+/// over the border counts, and cut by what the convolution padded beyond all windows over the input.
 fn input_gradient_by_forward<R, B>(
     gradient: CubeTensor<R>,
     weight: CubeTensor<R>,
@@ -237,6 +226,7 @@ where
     B: Backend<FloatTensorPrimitive = CubeTensor<R>>,
 {
     let [_, _, rows, columns] = weight.shape().dims();
+    let border = [rows - 1, columns - 1];
     let of_each_place = Conv2dOptions { stride: [1, 1], ..*options };
     let gradient = match options.stride {
         [1, 1] => gradient,
@@ -246,8 +236,10 @@ where
             spread::<B>(gradient, places, stride)
         }
     };
-    let [above, left] = options.padding;
-    let padding = [rows - 1 - above, columns - 1 - left];
+    let [above, left] =
+        std::array::from_fn(|axis| options.padding[axis].saturating_sub(border[axis]));
+    let gradient = if above + left == 0 { gradient } else { cut::<B>(gradient, [above, left]) };
+    let padding = std::array::from_fn(|axis| border[axis].saturating_sub(options.padding[axis]));
     let rotated = B::float_swap_dims(B::float_flip(weight, &[2, 3]), 0, 1);
     let options = Conv2dOptions { padding, ..of_each_place };
     forward::<R, B>(gradient, B::laid_out(rotated), None, &options)
@@ -268,4 +260,12 @@ fn spread<B: Backend>(
     let zeros = B::float_zeros([batch, height, width, channels].into(), &device, dtype);
     let slices = [Slice::full(), along(rows, stride[0]), along(columns, stride[1]), Slice::full()];
     B::float_permute(B::float_slice_assign(zeros, &slices, maps), &[0, 3, 1, 2])
+}
+
+/// Maps without so many rows above and below, and columns left and right.
+fn cut<B: Backend>(maps: FloatTensor<B>, [above, left]: [usize; 2]) -> FloatTensor<B> {
+    let [_, _, height, width] = maps.shape().dims();
+    let within = |border: usize, count: usize| Slice::from(border..count - border);
+    let slices = [Slice::full(), Slice::full(), within(above, height), within(left, width)];
+    B::float_slice(maps, &slices)
 }

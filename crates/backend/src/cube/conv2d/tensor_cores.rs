@@ -1,4 +1,4 @@
-//! Convolutions of f32 on tensor cores, by those of cubek's kernels that are worth a try.
+//! Convolutions on tensor cores, by those of cubek's kernels that are worth a try.
 //!
 //! Burn's autotune tries eight, each of which takes half a second to compile. Of those, at the shapes of the
 //! recipes on an H200, the direct kernel was slower wherever there are more than a few channels, and those
@@ -15,10 +15,7 @@ use burn_cubecl::{
         features::Tma,
         tune::{AutotuneKey, LocalTuner, Tunable, TunableSet, TuneGroup, anchor},
     },
-    kernel::{
-        conv::{ConvStrategy, conv_forward},
-        into_contiguous,
-    },
+    kernel::into_contiguous,
     ops::{permute_nchw_to_nhwc, permute_nhwc_to_nchw},
     tensor::CubeTensor,
 };
@@ -36,11 +33,10 @@ use serde::{Deserialize, Serialize};
 
 use super::winograd;
 use crate::{
-    conv2d::burn_options,
     cube::{
         buffers::empty,
         can_be_counted,
-        product::{has_tensor_cores, of_one_type, only, tuner},
+        product::{of_one_type, only, tuner},
         subsample,
     },
     functional::Conv2dOptions,
@@ -55,16 +51,12 @@ const MMA: Kernel = (SimpleSyncStrided, Mma);
 const ACCELERATED: [Kernel; 3] =
     [(SimpleAsyncTma, Cmma), (SimpleAsyncTma, Mma), (SpecializedTma, Mma)];
 
-/// Whether they take numbers of this type.
-pub(super) fn takes<R: CubeRuntime>(maps: &CubeTensor<R>) -> bool {
-    maps.dtype == DType::F32 && has_tensor_cores(maps)
-}
-
 /// What the choice of a kernel depends on; the size of maps and their number up to the next power of two. Both
 /// tuners have a name, and so a [file](tuner) for their choices: a convolution and the gradient of an input may
 /// have equal keys.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct Key {
+    dtype: DType,
     /// Batch, height and width of the maps that are read.
     maps: [usize; 3],
     weight: [usize; 4],
@@ -92,6 +84,7 @@ impl Key {
     ) -> Self {
         let [batch, _, height, width] = maps.meta.shape().dims();
         Self {
+            dtype: maps.dtype,
             maps: [batch, height, width].map(|count| anchor(count, None, None, None)),
             weight: weight.meta.shape().dims(),
             moves: [options.stride, options.padding],
@@ -110,16 +103,19 @@ impl Key {
         let [_, inputs, rows, columns] = self.weight;
         self.accelerator
             && inputs >= SOME
-            && inputs.is_multiple_of(4)
+            && (inputs * self.dtype.size()).is_multiple_of(16)
             && padding.into_iter().chain([rows - 1, columns - 1]).all(|places| places <= BORDER)
             && stride.into_iter().all(|places| places <= STEP)
     }
 
-    /// Whether Winograd's algorithm may pay, which reads and writes four times the maps besides.
+    /// Whether Winograd's algorithm may pay, which reads and writes four times the maps besides: of 64 channels
+    /// an H200's memory takes longer for that than its tensor cores for all multiplications.
     fn has_many_channels(&self) -> bool {
-        const MANY: usize = 64;
+        const MANY: usize = 128;
         let [outputs, inputs, ..] = self.weight;
-        outputs.min(inputs) >= MANY && winograd::takes(self.maps, self.weight, self.moves)
+        self.dtype == DType::F32
+            && outputs.min(inputs) >= MANY
+            && winograd::takes(self.maps, self.weight, self.moves)
     }
 
     /// Whether it may pay to do so with few tiles at a time, where these are not all and at least a hundredth.
@@ -142,8 +138,7 @@ pub(super) fn forward<R: CubeRuntime>(
     static TUNER: LocalTuner<Key, CubeTuneId> = tuner!("forward");
     let candidates = TUNER.init(|| {
         let direct = |(input, weight, bias, options): Forward<R>| {
-            conv_forward(input, weight, bias, burn_options(&options), ConvStrategy::Direct)
-                .map_err(|error| format!("{error:?}"))
+            Ok::<_, String>(super::forward_directly(input, weight, bias, &options))
         };
         let by = |kernel| move |inputs: Forward<R>| forward_by(kernel, inputs);
         let by_winograd = |room| {
@@ -320,18 +315,20 @@ mod tests {
 
     #[test]
     fn winograds_algorithm_is_tried_only_on_what_it_can_count() {
-        let tried = |maps, channels| {
-            let weight = [64, channels, 3, 3];
+        let tried = |dtype, maps, channels| {
+            let weight = [128, channels, 3, 3];
             let moves = [[1, 1]; 2];
-            let key = Key { maps, weight, moves, bias: true, accelerator: false };
+            let key = Key { dtype, maps, weight, moves, bias: true, accelerator: false };
             [key.has_many_channels(), key.has_many_tiles()]
         };
-        assert_eq!(tried([8, 256, 256], 64), [true, true], "1 GiB");
-        assert_eq!(tried([256, 256, 256], 64), [true, false], "32 GiB");
-        assert_eq!(tried([4, 16, 16], 64), [true, false], "2 MiB");
-        assert_eq!(tried([256, 256, 256], 32), [false, false], "few channels");
+        let of_f32 = |maps, channels| tried(DType::F32, maps, channels);
+        assert_eq!(of_f32([8, 256, 256], 128), [true, true], "2 GiB");
+        assert_eq!(of_f32([256, 128, 128], 128), [true, false], "16 GiB");
+        assert_eq!(of_f32([4, 16, 16], 128), [true, false], "4 MiB");
+        assert_eq!(of_f32([256, 128, 128], 64), [false, false], "few channels");
+        assert_eq!(tried(DType::BF16, [8, 256, 256], 128), [false, false], "16 bits");
         // 2^31 numbers, and more where they are padded.
-        assert_eq!(tried([256, 256, 256], 128), [false, false]);
-        assert_eq!(tried([1, 1, 1], 1 << 22), [false, false], "kernels");
+        assert_eq!(of_f32([256, 256, 256], 128), [false, false]);
+        assert_eq!(of_f32([1, 1, 1], 1 << 22), [false, false], "kernels");
     }
 }

@@ -21,7 +21,7 @@ use crate::{
     Backend, Lstm, LstmGradients, LstmOutput, LstmOutputGradients, LstmPrimitives, LstmSaved,
     functional::product,
     lstm::of_products,
-    primitive::{primitive, tensor, transposed},
+    primitive::{primitive, tensor},
 };
 
 /// Hidden units up to which this is done, as many as any device has units in a cube. Each step reads
@@ -100,13 +100,13 @@ where
     let [batch, time, inputs] = input.shape().dims();
     let [_, width] = hidden_weight.shape().dims();
     let rows = tensor::<B, 3>(input.clone()).reshape([batch * time, inputs]);
-    let from_input = product(rows, transposed::<B>(input_weight)).reshape([batch, time, 4 * width]);
-    let (from_input, recurrent) =
-        (primitive(from_input), primitive(transposed::<B>(hidden_weight)));
+    let [input_weight, recurrent] =
+        [input_weight, hidden_weight].map(|weight| tensor::<B, 2>(weight).transpose());
+    let from_input = product(rows, input_weight).reshape([batch, time, 4 * width]);
 
     let first = state.map(|LstmPrimitives { cell, hidden }| [cell, hidden]);
     let [cell, hidden] = first.clone().unwrap_or_else(|| [bias.clone(), bias.clone()]);
-    let inputs = [from_input, bias, recurrent, cell, hidden];
+    let inputs = [primitive(from_input), bias, primitive(recurrent), cell, hidden];
     let [outputs, gates, cells, cell, hidden] = launch_forward(inputs, first.is_some(), most);
     let saved = [input, outputs.clone(), gates, cells];
     let saved = saved.into_iter().chain(first.into_iter().flatten()).collect();

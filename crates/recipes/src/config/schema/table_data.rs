@@ -37,7 +37,7 @@ pub struct TableData {
     pub samples: usize,
     /// How many features a synthetic sample has.
     pub features: usize,
-    /// The CSV file to train on, the folder of `.npy` files, or that of class folders of texts.
+    /// The CSV file to train on, packed by gzip or not, the folder of `.npy` files, or that of class folders of texts.
     #[serde(default, with = "or_empty")]
     pub path: Option<PathBuf>,
     /// The column to predict: its name, or its index from 0, negative from the end.
