@@ -71,7 +71,10 @@ pub mod random;
 
 #[cfg(feature = "cube")]
 #[doc(hidden)] // for the tests of this workspace
-pub use crate::cube::{by_accelerator, lstm_backward, lstm_forward, products_by_each, winograd};
+pub use crate::cube::{
+    convolution_gradients_by_each, convolutions_by_each, lstm_backward, lstm_forward,
+    products_by_each, winograd,
+};
 pub use crate::{
     adam::AdamStep,
     affine::PlaneMap,

@@ -57,7 +57,10 @@ mod layout;
 mod taken;
 
 pub use self::{
-    conv2d::{by_accelerator, winograd},
+    conv2d::{
+        by_each as convolutions_by_each, gradients_by_each as convolution_gradients_by_each,
+        winograd,
+    },
     lstm::{backward as lstm_backward, forward as lstm_forward},
     product::by_each as products_by_each,
 };

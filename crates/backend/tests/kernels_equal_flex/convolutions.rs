@@ -1,8 +1,8 @@
 //! Convolutions, and what is done with their maps at once.
 
 use backend::{
-    Arithmetic, Backend, Conv2dParents, Conv2dSaved, NAME, Selected, by_accelerator,
-    functional::Conv2dOptions, winograd,
+    Arithmetic, Backend, Conv2dParents, Conv2dSaved, NAME, Selected, convolution_gradients_by_each,
+    convolutions_by_each, functional::Conv2dOptions, winograd,
 };
 use burn::{
     backend::Flex,
@@ -143,32 +143,71 @@ fn convolution_by_winograds_algorithm() {
     }
 }
 
-/// Channels that fill its tiles and some that do not, an odd number of stages, borders on each side, steps,
-/// and more places than a tile has.
+/// By each kernel that autotune may choose: channels that fill tiles and some that do not, an odd number of
+/// stages, borders on each side, steps, and more places than a tile has. A bias of 16 bits only those take that
+/// are not by `Mma`.
 #[test]
-fn convolution_by_the_tensor_memory_accelerator() {
+fn convolution_by_each_kernel_for_tensor_cores() {
     let with = |stride, padding| Conv2dOptions { stride, padding };
+    let (of_f32, of_bf16) = ((DType::F32, of_products(1e-4)), (DType::BF16, 2e-2));
     let cases = [
-        ([2, 32, 7, 9], [24, 32, 3, 3], with([1, 1], [1, 1])),
-        ([1, 36, 6, 5], [9, 36, 3, 2], with([2, 1], [0, 2])),
-        ([3, 64, 5, 4], [70, 64, 1, 1], with([1, 2], [0, 0])),
-        ([2, 40, 17, 13], [16, 40, 3, 3], with([1, 1], [2, 0])),
+        (of_f32, true, [2, 32, 7, 9], [24, 32, 3, 3], with([1, 1], [1, 1])),
+        (of_f32, true, [1, 36, 6, 5], [9, 36, 3, 2], with([2, 1], [0, 2])),
+        (of_f32, true, [3, 64, 5, 4], [70, 64, 1, 1], with([1, 2], [0, 0])),
+        (of_f32, true, [2, 40, 17, 13], [16, 40, 3, 3], with([1, 1], [2, 0])),
         // Of more places the planes of some kernels take two tiles each.
-        ([2, 32, 28, 28], [40, 32, 3, 3], with([1, 1], [1, 1])),
+        (of_f32, true, [2, 32, 28, 28], [40, 32, 3, 3], with([1, 1], [1, 1])),
+        (of_bf16, false, [2, 40, 7, 9], [24, 40, 3, 3], with([2, 1], [1, 1])),
+        (of_bf16, true, [2, 40, 7, 9], [24, 40, 3, 3], with([1, 1], [1, 1])),
     ];
-    let arithmetic = Arithmetic::Fast;
-    for (input, weight, options) in cases {
-        let [output, ..] = convolved::<Flex>(input, weight, &options, false, arithmetic);
-        let tensors = operands::<Selected>(input, weight, arithmetic);
-        let [of_input, of_weight, bias] = tensors;
-        let found = by_accelerator(of_input, of_weight, Some(bias), &options);
+    for ((dtype, relative), has_bias, input, weight, options) in cases {
+        let cast = |values| Selected::float_cast(values, dtype.into());
+        let check = |what: &str, found, reference| {
+            let what = format!("{what}, {dtype:?}, {input:?}, {weight:?}, {options:?}, {has_bias}");
+            assert_close(
+                &what,
+                Selected::float_cast(found, DType::F32.into()),
+                reference,
+                relative,
+            );
+        };
+        let tensors = operands::<Flex>(input, weight, Arithmetic::Fast);
+        let [of_input, of_weight, bias] = tensors.map(|values| rounded::<Flex>(values, dtype));
+        let bias = has_bias.then_some(bias);
+        let output = Flex::fused_conv2d(of_input.clone(), of_weight.clone(), bias, &options, false);
+
+        let [ours, kernel, bias] = operands::<Selected>(input, weight, Arithmetic::Fast).map(cast);
+        let bias = has_bias.then_some(bias);
+        let found = convolutions_by_each(ours, kernel.clone(), bias, &options);
         if found.is_empty() {
-            skip("tensor memory accelerator");
+            skip("tensor cores");
             return;
         }
-        for (kernel, found) in found.into_iter().enumerate() {
-            let what = format!("kernel {kernel}, {input:?}, {weight:?}, {options:?}");
-            assert_close(&what, found, output.clone(), of_products(1e-4));
+        assert_eq!(found.len(), 5, "with those of the tensor memory accelerator");
+        for (name, found) in found {
+            match found {
+                Ok(found) => check(&name, found, output.clone()),
+                Err(_) if name.ends_with("_mma") && has_bias && dtype == DType::BF16 => {}
+                Err(error) => panic!("{name}, {input:?}, {weight:?}: {error}"),
+            }
+        }
+        if options.stride != [1, 1] {
+            continue;
+        }
+        let of_output = gradient::<Flex>(output.shape().dims(), Arithmetic::Fast);
+        let of_output = rounded::<Flex>(of_output, dtype);
+        let wanted = Conv2dParents { input: true, weight: false, bias: false };
+        let saved =
+            Conv2dSaved { input: of_input, weight: of_weight, output: None, options, wanted };
+        let reference = Flex::fused_conv2d_backward(saved, of_output).input.unwrap();
+        let of_output = cast(gradient::<Selected>(output.shape().dims(), Arithmetic::Fast));
+        for (name, found) in convolution_gradients_by_each(of_output, kernel, input, &options) {
+            let what = format!("gradient by {name}");
+            check(
+                &what,
+                found.unwrap_or_else(|error| panic!("{what}: {error}")),
+                reference.clone(),
+            );
         }
     }
 }
@@ -201,17 +240,21 @@ fn convolution_relu_and_pooling() {
     }
 }
 
+/// Numbers of f32, rounded to `dtype`.
+fn rounded<B: Backend>(values: FloatTensor<B>, dtype: DType) -> FloatTensor<B> {
+    B::float_cast(B::float_cast(values, dtype.into()), DType::F32.into())
+}
+
 /// A convolution without bias and ReLU, its gradients of input and weight, and the pooled output with
-/// bias and ReLU, all computed in `dtype` from operands of the type `rounded`, and returned in f32.
+/// bias and ReLU, all computed in `dtype` from operands of the type `of`, and returned in f32.
 fn convolved_in<B: Backend>(
     dtype: DType,
-    rounded: DType,
+    of: DType,
     input: [usize; 4],
     weight: [usize; 4],
     options: Conv2dOptions,
 ) -> [FloatTensor<B>; 4] {
-    let cast =
-        |values: FloatTensor<B>| B::float_cast(B::float_cast(values, rounded.into()), dtype.into());
+    let cast = |values| B::float_cast(rounded::<B>(values, of), dtype.into());
     let bias = cast(primitive(normal::<B, 1>([weight[0]], 3)));
     let input = cast(primitive(normal::<B, 4>(input, 1)));
     let weight = B::laid_out(cast(primitive(normal::<B, 4>(weight, 2))));

@@ -116,21 +116,25 @@ fn products_in_bf16() {
 /// accelerator is among them.
 #[test]
 fn products_by_each_kernel() {
+    let (of_f32, of_bf16) = ((DType::F32, of_products(1e-4)), (DType::BF16, 2e-2));
     let cases = [
-        ([1, 1, 300, 384], [1, 1, 384, 320], true),
-        ([1, 1, 130, 264], [1, 1, 264, 72], false),
-        ([1, 1, 264, 512], [1, 1, 512, 260], true),
-        ([1, 3, 264, 392], [1, 3, 392, 264], false),
+        (of_f32, [1, 1, 300, 384], [1, 1, 384, 320], true),
+        (of_f32, [1, 1, 130, 264], [1, 1, 264, 72], false),
+        (of_f32, [1, 1, 264, 512], [1, 1, 512, 260], true),
+        (of_f32, [1, 3, 264, 392], [1, 3, 392, 264], false),
         // Of more rows the planes of some kernels take two tiles each.
-        ([1, 1, 1100, 128], [1, 1, 128, 40], false),
-        ([1, 1, 1100, 320], [1, 1, 320, 260], true),
+        (of_f32, [1, 1, 1100, 128], [1, 1, 128, 40], false),
+        (of_f32, [1, 1, 1100, 320], [1, 1, 320, 260], true),
+        (of_bf16, [1, 1, 300, 384], [1, 1, 384, 320], true),
+        (of_bf16, [1, 3, 130, 264], [1, 3, 264, 72], false),
     ];
-    for (left, right, accelerated) in cases {
-        fn operands<B: Backend>(shapes: [[usize; 4]; 2]) -> [FloatTensor<B>; 2] {
+    for ((dtype, relative), left, right, accelerated) in cases {
+        fn operands<B: Backend>(shapes: [[usize; 4]; 2], dtype: DType) -> [FloatTensor<B>; 2] {
             let [left, right] = shapes;
-            [primitive(normal::<B, 4>(left, 1)), primitive(normal::<B, 4>(right, 2) / 20.0)]
+            let tensors = [normal::<B, 4>(left, 1), normal::<B, 4>(right, 2) / 20.0];
+            tensors.map(|tensor| B::float_cast(primitive(tensor), dtype.into()))
         }
-        let [ours, others] = operands::<Selected>([left, right]);
+        let [ours, others] = operands::<Selected>([left, right], dtype);
         let found = products_by_each(ours, others);
         if found.is_empty() {
             skip("tensor cores");
@@ -138,13 +142,15 @@ fn products_by_each_kernel() {
         }
         let has_accelerated = found.iter().any(|(kernel, _)| kernel.contains("tma"));
         assert_eq!(has_accelerated, accelerated, "{left:?} by {right:?}");
-        let [ours, others] = operands::<Flex>([left, right]);
+        let rounded = operands::<Flex>([left, right], dtype);
+        let [ours, others] = rounded.map(|values| Flex::float_cast(values, DType::F32.into()));
         let reference = Flex::float_matmul(ours, others);
         for (kernel, product) in found {
-            let what = format!("{kernel}, {left:?} by {right:?}");
+            let what = format!("{kernel}, {dtype:?}, {left:?} by {right:?}");
             match product {
                 Ok(product) => {
-                    assert_close(&what, product, reference.clone(), of_products(1e-4));
+                    let product = Selected::float_cast(product, DType::F32.into());
+                    assert_close(&what, product, reference.clone(), relative);
                 }
                 Err(_) if kernel.contains("tma") => skip("tensor memory accelerator"),
                 Err(error) => panic!("{what}: {error}"),

@@ -27,7 +27,7 @@ use burn_cubecl::{
     tensor::CubeTensor,
 };
 
-pub use self::tensor_cores::by_accelerator;
+pub use self::tensor_cores::{by_each, gradients_by_each};
 use super::{
     layout::places,
     product::{self, has_tensor_cores, is_exact},

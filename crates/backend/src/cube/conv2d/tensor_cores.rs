@@ -36,7 +36,7 @@ use crate::{
     cube::{
         buffers::empty,
         can_be_counted,
-        product::{of_one_type, only, tuner},
+        product::{has_tensor_cores, of_one_type, only, tuner},
         subsample,
     },
     functional::Conv2dOptions,
@@ -166,8 +166,7 @@ pub(super) fn forward<R: CubeRuntime>(
                     .or_else(|_| forward_by(MMA, inputs.clone()))
                     .or_else(|_| direct(inputs))
             };
-            let name = format!("{}_{}", kernel.0, kernel.1);
-            set.with(Tunable::new(&name, fitting).group(&all, only(Key::is_accelerated)))
+            set.with(Tunable::new(&name(kernel), fitting).group(&all, only(Key::is_accelerated)))
         })
     });
     let [input, weight] = in_fours([input, weight]);
@@ -192,26 +191,55 @@ fn in_fours<R: CubeRuntime>(operands: [CubeTensor<R>; 2]) -> [CubeTensor<R>; 2] 
     operands
 }
 
-/// Convolution without ReLU by each kernel that copies by the tensor memory accelerator, if that takes the
-/// maps: for tests.
-pub fn by_accelerator<R: CubeRuntime>(
+/// What each kernel computes, with its name, or why it does not run.
+type ByEach<R> = Vec<(String, Result<CubeTensor<R>, String>)>;
+
+/// Convolution without ReLU by each kernel for tensor cores that would be tried, if the device has some: for
+/// tests.
+pub fn by_each<R: CubeRuntime>(
     input: CubeTensor<R>,
     weight: CubeTensor<R>,
     bias: Option<CubeTensor<R>>,
     options: &Conv2dOptions,
-) -> Vec<CubeTensor<R>> {
-    let inputs = (input, weight, bias, *options);
-    if !key_of(&inputs).is_accelerated() {
+) -> ByEach<R> {
+    if !has_tensor_cores(&input) {
         return Vec::new();
     }
-    let by = |kernel| forward_by(kernel, inputs.clone()).expect("the kernel takes the maps");
-    ACCELERATED.map(by).into()
+    let [input, weight] = in_fours([input, weight]);
+    let inputs = (input, weight, bias, *options);
+    let is_accelerated = key_of(&inputs).is_accelerated();
+    let accelerated = ACCELERATED.into_iter().filter(|_| is_accelerated);
+    let tried = [CMMA, MMA].into_iter().chain(accelerated);
+    tried.map(|kernel| (name(kernel), forward_by(kernel, inputs.clone()))).collect()
+}
+
+/// As [`by_each`], of the gradient of an input of the shape `size`, over which a kernel moved with stride 1.
+pub fn gradients_by_each<R: CubeRuntime>(
+    gradient: CubeTensor<R>,
+    weight: CubeTensor<R>,
+    size: [usize; 4],
+    options: &Conv2dOptions,
+) -> ByEach<R> {
+    if !has_tensor_cores(&gradient) {
+        return Vec::new();
+    }
+    let inputs = (gradient, weight, size, *options);
+    let by = |kernel| (name(kernel), input_gradient_by(kernel, inputs.clone()));
+    [CMMA, MMA].map(by).into()
+}
+
+fn name((algorithm, tile_kind): Kernel) -> String {
+    format!("{algorithm}_{tile_kind}")
 }
 
 fn forward_by<R: CubeRuntime>(
     kernel: Kernel,
     (input, weight, bias, options): Forward<R>,
 ) -> Result<CubeTensor<R>, String> {
+    // cubek 0.2 would read such a bias for every other eight places as that of the next eight channels.
+    if kernel.1 == Mma && bias.is_some() && input.dtype != DType::F32 {
+        return Err("multiplies by instructions for which a bias has 32 bits".to_owned());
+    }
     let [batch, _, height, width] = input.meta.shape().dims();
     let [outputs, _, rows, columns] = weight.meta.shape().dims();
     let [height, width] = options.output_size([height, width], [rows, columns]);
