@@ -57,10 +57,7 @@ mod layout;
 mod taken;
 
 pub use self::{
-    conv2d::{
-        by_each as convolutions_by_each, gradients_by_each as convolution_gradients_by_each,
-        winograd,
-    },
+    conv2d::{convolution_gradients_by_each, convolutions_by_each, winograd},
     lstm::{backward as lstm_backward, forward as lstm_forward},
     product::by_each as products_by_each,
 };

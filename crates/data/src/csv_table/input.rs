@@ -105,3 +105,53 @@ impl Read for Input<'_> {
         Ok(read)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use flate2::{Compression, write::GzEncoder};
+
+    use super::*;
+
+    fn read(bytes: &[u8]) -> Result<String, DataError> {
+        let path = Path::new("a.csv");
+        let (mut input, _) = Input::new(bytes, path)?;
+        let mut text = String::new();
+        let read = input.read_to_string(&mut text);
+        read.map_err(|reason| input.error(path, reason.into()))?;
+        Ok(text)
+    }
+
+    fn gzip(content: &[u8]) -> Vec<u8> {
+        let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
+        packed.write_all(content).unwrap();
+        packed.finish().unwrap()
+    }
+
+    #[test]
+    fn a_gzip_file_is_unpacked_and_where_it_is_damaged_is_told() {
+        let text: String = (0..3000).map(|row| format!("{row},x\n")).collect();
+        let packed = gzip(text.as_bytes());
+        let (first, second) = text.split_at(9_000);
+        let two_members = [gzip(first.as_bytes()), gzip(second.as_bytes())].concat();
+        let marked = gzip(format!("\u{feff}{text}").as_bytes());
+        for packed in [&packed, &two_members, &marked] {
+            assert_eq!(read(packed).unwrap(), format!("{text}\n"));
+        }
+        let check = |packed: &[u8], expected: &str| {
+            let error = read(packed).unwrap_err();
+            assert!(error.to_string().starts_with(expected), "{error}");
+            assert!(error.help().unwrap().contains("gzip -t"), "{error}");
+        };
+        check(&packed[..9], "`a.csv` ends within its gzip data, after 0 unpacked bytes");
+        let end = text.len();
+        let cut = &packed[..packed.len() - 1];
+        check(cut, &format!("`a.csv` ends within its gzip data, after {end} unpacked bytes"));
+        let mut damaged = packed;
+        *damaged.last_mut().unwrap() ^= 1;
+        check(&damaged, &format!("`a.csv`: damaged gzip data after {end} unpacked bytes"));
+        let twice = read(&gzip(&gzip(b"a,b\n1,2\n"))).unwrap_err();
+        assert!(twice.help().unwrap().contains("gunzip"), "{twice}");
+    }
+}

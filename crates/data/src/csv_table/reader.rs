@@ -339,10 +339,6 @@ impl<'a> CsvReader<'a> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
-
-    use flate2::{Compression, write::GzEncoder};
-
     use super::*;
 
     fn read(text: &[u8]) -> Result<Vec<(u64, Vec<String>)>, DataError> {
@@ -453,43 +449,12 @@ mod tests {
         check(&utf16(b"", u16::to_le_bytes), "iconv -f utf-16 ");
         check(&utf16(b"", u16::to_be_bytes), "iconv -f utf-16 ");
         check(b"a,b\n1,\xe9t\xe9\n", "iconv -f windows-1252 ");
-        check(&gzip(&gzip(b"a,b\n1,2\n")), "gunzip");
         check(b"\xff\xd8\xff\xe0\0\x10JFIF\0", "name a table in its place");
         check(b"a,b\r1,2\r", "tr '\\r' '\\n'");
         check("\u{e9},b\0\n1,2\n".as_bytes(), "tr -d '\\000'");
 
         let endless = CsvReader::new(std::io::repeat(0), Path::new("a.csv"), &[]).err().unwrap();
         assert_eq!(endless.to_string(), "a.csv:1: the text has a zero byte");
-    }
-
-    fn gzip(content: &[u8]) -> Vec<u8> {
-        let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
-        packed.write_all(content).unwrap();
-        packed.finish().unwrap()
-    }
-
-    #[test]
-    fn a_gzip_file_is_unpacked_and_where_it_is_damaged_is_told() {
-        let text: String = (0..3000).map(|row| format!("{row},x\r\n")).collect();
-        let packed = gzip(text.as_bytes());
-        let (first, second) = text.split_at(20_000);
-        let two_members = [gzip(first.as_bytes()), gzip(second.as_bytes())].concat();
-        let marked = gzip(format!("\u{feff}{text}").as_bytes());
-        for packed in [&packed, &two_members, &marked] {
-            assert_eq!(read(packed).unwrap(), read(text.as_bytes()).unwrap());
-        }
-        let check = |packed: &[u8], expected: &str| {
-            let error = read(packed).unwrap_err();
-            assert!(error.to_string().starts_with(expected), "{error}");
-            assert!(error.help().unwrap().contains("gzip -t"), "{error}");
-        };
-        check(&packed[..9], "`a.csv` ends within its gzip data, after 0 unpacked bytes");
-        let end = text.len();
-        let cut = &packed[..packed.len() - 1];
-        check(cut, &format!("`a.csv` ends within its gzip data, after {end} unpacked bytes"));
-        let mut damaged = packed;
-        *damaged.last_mut().unwrap() ^= 1;
-        check(&damaged, &format!("`a.csv`: damaged gzip data after {end} unpacked bytes"));
     }
 
     #[test]

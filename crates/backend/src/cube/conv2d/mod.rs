@@ -27,7 +27,9 @@ use burn_cubecl::{
     tensor::CubeTensor,
 };
 
-pub use self::tensor_cores::{by_each, gradients_by_each};
+pub use self::tensor_cores::{
+    by_each as convolutions_by_each, gradients_by_each as convolution_gradients_by_each,
+};
 use super::{
     layout::places,
     product::{self, has_tensor_cores, is_exact},
